@@ -15,7 +15,7 @@ typedef struct Source {
     Str name;            // as shown: "tiny.slu", "std/gmlp.slu", "<command line>"
     Str text;
     bool is_std;         // carried inside the compiler
-    const uint32_t *lines; // byte offset of each line's start, [nlines]; made when first asked for
+    const uint32_t *lines; // byte offset of each line's start, [nlines]; made by diag_source
     size_t nlines;
 } Source;
 
