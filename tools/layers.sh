@@ -24,7 +24,7 @@ BEGIN {
     split($0, part, "\""); path = part[2]; own = layer(FILENAME); other = layer(path)
     if (path ~ /^\.\.?\// || (path !~ /\// && own != "runtime"))
         problem = "include by path from compiler/"
-    else if (own == "codegen" && (path == "runtime/abi.h" || path == "runtime/isa.def"))
+    else if (own == "codegen" && path ~ /^(runtime\/(abi\.h|isa\.def)$|llvm-c\/)/)
         problem = ""
     else
         problem = (path !~ /\// || index(" " sees[own] " ", " " other " ")) ? "" : own " must not see " other
