@@ -1,11 +1,11 @@
 #!/bin/sh
 # format.sh [--check] [FILE…]: clang-format 14 over the given C files, or over all of them.
-# With --check nothing is written: what differs is named and the exit status is 1.
+# With --check nothing is written: the lines that differ are named and the exit status is 1.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
-mode=-i
+check=
 if [ "${1:-}" = --check ]; then
-    mode='--dry-run -Werror'
+    check=yes
     shift
 fi
 format=$(command -v clang-format-14 || command -v clang-format) || {
@@ -16,4 +16,9 @@ if [ $# -eq 0 ]; then
     cd "$top"
     set -- $(find compiler passes runtime tests dsl_examples bench -name '*.[ch]' | sort)
 fi
-[ $# -eq 0 ] || "$format" --style=file $mode "$@"
+[ $# -gt 0 ] || exit 0
+if [ -z "$check" ]; then
+    exec "$format" --style=file -i "$@"
+fi
+"$format" --style=file --dry-run -Werror "$@" 2>&1 | grep 'error:' && exit 1
+exit 0
