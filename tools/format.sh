@@ -20,5 +20,6 @@ fi
 if [ -z "$check" ]; then
     exec "$format" --style=file -i "$@"
 fi
-"$format" --style=file --dry-run -Werror "$@" 2>&1 | grep 'error:' && exit 1
-exit 0
+found=$("$format" --style=file --dry-run -Werror "$@" 2>&1) && exit 0
+printf '%s\n' "$found" | grep 'error:' || printf '%s\n' "$found"
+exit 1
