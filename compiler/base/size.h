@@ -2,7 +2,8 @@
 //
 // A size is a polynomial over atoms; an atom is a symbol, or a floor division `(p / d)` of a polynomial whose
 // coefficients lie in 0 … d-1. Constants are sizes too. Sizes are immutable and live in the arena that made them.
-// Arithmetic is checked: a result outside 64 bits is NULL, and NULL operands give NULL, so a chain is checked once.
+// Arithmetic is checked: a result outside 64 bits is NULL, so is one too large to be a size that anybody means (4096
+// atoms, floors nested 64 deep), and NULL operands give NULL, so a chain is checked once.
 // Any layer may include this.
 #ifndef SLUICE_BASE_SIZE_H
 #define SLUICE_BASE_SIZE_H
@@ -27,6 +28,8 @@ typedef struct SizeTerm {
 struct Size {
     size_t nterms;   // 0: the number 0
     SizeTerm *terms; // sorted: higher degree first, the constant last
+    size_t weight;   // terms and atoms, those inside floors included
+    size_t depth;    // of nested floors
 };
 
 const Size *size_int(Arena *a, int64_t n);
@@ -74,7 +77,8 @@ const Size *size_replace(Arena *a, const Size *x, const SizeSubst *table, size_t
 
 #define SIZE_INF INT64_MAX
 
-// What is known of symbols: bounds, and symbols declared equal to other sizes. Grows by size_declare.
+// What is known of symbols: bounds, and symbols declared equal to other sizes. Grows by size_declare. Questions use the
+// facts' arena while they are answered, and leave it as it was. NULL facts: nothing is known.
 typedef struct SizeFacts SizeFacts;
 SizeFacts *size_facts(Arena *a);
 void size_facts_bound(SizeFacts *facts, Str name, int64_t low, int64_t high); // SIZE_INF: no upper bound
