@@ -178,6 +178,7 @@ typedef struct Kernel {
 // ---- building ----
 
 Kernel *kernel_create(Arena *arena, Str name);
+// Names that are taken already get a number behind them.
 uint32_t kernel_add_operand(Kernel *k, Str name, DType dtype, bool written); // before any scratch
 uint32_t kernel_add_scratch(Kernel *k, Str name, DType dtype, int64_t count);
 Var kernel_add_var(Kernel *k, const char *name);
@@ -210,7 +211,10 @@ void stmt_reduce(Arena *a, Stmt *loop, Value id, Scalar fn, double start, const 
 
 // The number of parts: the product of the outermost parallel loops' extents.
 const Size *kernel_parts(const Kernel *k);
-int64_t kernel_scratch_bytes(const Kernel *k); // each buffer at a multiple of 64 bytes, slack included
+// Where a scratch buffer lies, in bytes from the beginning of the scratch; a multiple of 64.
+int64_t kernel_scratch_offset(const Kernel *k, uint32_t buffer);
+// Of all buffers, with the 64 bytes of slack behind the last; 0 if there are none, INT64_MAX if that is too much.
+int64_t kernel_scratch_bytes(const Kernel *k);
 
 // ---- text, checking, running ----
 
