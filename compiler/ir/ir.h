@@ -1,20 +1,25 @@
-// The graph: tensors in SSA form. A node has one result (a `kernel` node a tuple, read by `result` nodes), a type of
-// dtype and sizes, and the place in the source that made it. Nodes are immutable once added; passes build a new graph
-// from the old one (passes/rewrite.h). Main type: Graph. Any layer right of base may include this, but not codegen.
+// The graph: tensors in SSA form. A node has one result (a `kernel` node a tuple, read by `result`
+// nodes), a type of dtype and sizes, and the place in the source that made it. Nodes are immutable
+// once added; passes build a new graph from the old one (passes/rewrite.h). Main type: Graph. Any
+// layer right of base may include this, but not codegen.
 //
 //   front ──build──▶ Graph ──passes/graph──▶ Graph with kernel regions ──lower──▶ loops
 //                      │ print ▲ parse     verify     eval: the reference, in double
 //
 // Text form, which parses back to the same graph:
 //
-//   graph "tiny"(batch, seq in 9 .. 512) {
+//   graph "tiny"(batch, seq in 1 .. 513) {
+//     check seq >= 9, "too short"
 //     %0 = input "ids" in 0 .. 60 : i32[batch, seq]
 //     %1 = param "table.weight" : f32[60, 48]
 //     %2 = gather %1, %0 {axis = 0} : f32[batch, seq, 48]
 //     %3 = gelu_tanh %2 : f32[batch, seq, 48]
-//     check seq >= 9, "too short"
 //     output "hidden" = %3
 //   }
+//
+// Ranges are half open. Checks stand first: they declare what the types below may rely on. Sizes
+// are shown with what is known put in. A kernel's region is nested; `prepare` follows as a block of
+// its own.
 #ifndef SLUICE_IR_IR_H
 #define SLUICE_IR_IR_H
 
@@ -30,15 +35,18 @@ typedef enum Op {
     OP_count
 } Op;
 
+#define IR_MAX_RANK 64
+
 typedef struct Type {
-    DType dtype; // f32, i32 or bool
-    uint32_t rank;
+    DType dtype;              // f32, i32 or bool
+    uint32_t rank;            // at most IR_MAX_RANK
     const Size *const *shape; // [rank]
 } Type;
 
 // What a kernel region is lowered as; `-O0` makes one region of each node.
 typedef enum KernelClass {
-    KERNEL_elementwise, // a map over the result's elements, movement and gathers folded into its loads
+    KERNEL_elementwise, // a map over the result's elements, movement and gathers folded into its
+                        // loads
     KERNEL_reduction,   // reductions and elementwise work over one axis
     KERNEL_contraction, // a matrix product and its epilogue
     KERNEL_attention,   // two products around a softmax
@@ -50,33 +58,34 @@ typedef enum PoolMode { POOL_mean, POOL_max, POOL_min } PoolMode;
 typedef struct Graph Graph;
 typedef struct Node Node;
 
-// Every field any operation has; which of them an operation uses stands in ops.def's column `attributes`.
+// Every field any operation has; which of them an operation uses stands in ops.def's column
+// `attributes`.
 typedef struct Attr {
-    Str name;               // name: input, param, constant. layout: pack's layout ("P16")
-    Scalar fn;              // function: map
-    double value;           // value: fill, pad
-    const Size *size;       // size: size
-    int64_t axis;           // axis: softmax, gather, concat; and pad, repeat, window, pool
-    size_t naxes;           // axes: reduce_*, sorted; permute: the order, [rank]
-    const int64_t *axes;    // [naxes]
+    Str name;                 // name: input, param, constant. layout: pack's layout ("P16")
+    Scalar fn;                // function: map
+    double value;             // value: fill, pad
+    const Size *size;         // size: size
+    int64_t axis;             // axis: softmax, gather, concat; and pad, repeat, window, pool
+    size_t naxes;             // axes: reduce_*, sorted; permute: the order, [rank]
+    const int64_t *axes;      // [naxes]
     const Size *const *start; // slice: first index on each axis, [rank]
-    const int64_t *step;    // slice: on each axis, [rank], not 0; the result's shape gives the counts
-    const Size *before;     // pad: members added in front
-    const Size *after;      // pad: and behind
-    int64_t times;          // repeat
-    int64_t window;         // window, pool: members of a window
-    int64_t stride;         // window, pool: members from one window to the next
-    PoolMode mode;          // pool
-    bool ceil;              // pool: a last partial window counts, with its real members only
-    int64_t shift;          // rel_shift
+    const int64_t *step; // slice: on each axis, [rank], not 0; the result's shape gives the counts
+    const Size *before;  // pad: members added in front
+    const Size *after;   // pad: and behind
+    int64_t times;       // repeat
+    int64_t window;      // window, pool: members of a window
+    int64_t stride;      // window, pool: members from one window to the next
+    PoolMode mode;       // pool
+    bool ceil;           // pool: a last partial window counts, with its real members only
+    int64_t shift;       // rel_shift
     const Size *const *strides; // view: elements from one index to the next on each axis, [rank]
-    const Size *offset;     // view: the element at index 0
-    uint32_t index;         // arg: which operand of the region; result: which result of the kernel
-    KernelClass kernel;     // kernel
-    bool has_range;         // input: low <= x < high is checked when the model runs
+    const Size *offset;         // view: the element at index 0
+    uint32_t index;     // arg: which operand of the region; result: which result of the kernel
+    KernelClass kernel; // kernel
+    bool has_range;     // input: low <= x < high is checked when the model runs
     int64_t low;
     int64_t high;
-    bool has_default;       // input: may be left out, every element then is `value`
+    bool has_default; // input: may be left out, every element then is `value`
 } Attr;
 
 struct Node {
@@ -115,12 +124,14 @@ typedef struct Check {
 struct Graph {
     Arena *arena;
     Str name;
-    SizeFacts *facts; // what is known of the symbols: their bounds, and what the checks declare; shared with regions
+    SizeFacts *facts; // what is known of the symbols: their bounds, and what the checks declare;
+                      // shared with regions
     VEC(Symbol) symbols;
     VEC(Node *) nodes; // in order: operands stand before their users
     VEC(Output) outputs;
     VEC(Check) checks;
-    Graph *prepare; // NULL, or the graph whose outputs the `constant` nodes name; its leaves are parameters
+    Graph *prepare; // NULL, or the graph whose outputs the `constant` nodes name; its leaves are
+                    // parameters
 };
 
 // ---- operations ----
@@ -141,8 +152,8 @@ const Size *type_count(Arena *arena, const Type *type); // elements; NULL if ove
 
 // ---- building ----
 
-// Where a fault of a call is reported. `arg` is the operand or attribute at fault by its position in the builder call
-// as counted there (from 0), or -1 for the operation as a whole.
+// Where a fault of a call is reported. `arg` is the operand or attribute at fault by its position
+// in the builder call as counted there (from 0), or -1 for the operation as a whole.
 typedef struct Builder {
     Graph *graph;
     Place at; // given to the nodes added
@@ -154,23 +165,30 @@ Graph *graph_create(Arena *arena, Str name);
 // Declares a symbol with its bounds and tells the facts.
 void graph_add_symbol(Graph *graph, Str name, int64_t low, int64_t high);
 // Adds a check for run time and declares what it says.
-void graph_add_check(Graph *graph, SizeOp op, const Size *left, const Size *right, Str text, Place at);
+void graph_add_check(Graph *graph, SizeOp op, const Size *left, const Size *right, Str text,
+                     Place at);
 void graph_add_output(Graph *graph, Str name, Node *node, Place at);
 // A region of `graph`: shares arena, facts and symbols.
 Graph *graph_create_region(Graph *graph);
 
-// The one door through which nodes come: infers the type, checks operands and attributes, reports through b->fail and
-// returns NULL if they do not fit. `type` is needed by operations whose result the operands do not give (leaves,
-// reshape, broadcast, slice's counts, view, rel_shift's keys) and compared with what is inferred by the others if it
-// is not NULL. Operands, attributes and shapes are copied.
-Node *ir_add_node(Builder *b, Op op, Node *const *args, size_t nargs, const Attr *attr, const Type *type);
+// The one door through which nodes come: infers the type, checks operands and attributes, reports
+// through b->fail and returns NULL if they do not fit. `type` is needed by operations whose result
+// the operands do not give (leaves, reshape, broadcast, slice's counts, view, rel_shift's keys) and
+// compared with what is inferred by the others if it is not NULL. Operands, attributes and shapes
+// are copied. A NULL operand, an earlier failure, gives NULL without a further report. `attr` may
+// be NULL for operations without attributes.
+Node *ir_add_node(Builder *b, Op op, Node *const *args, size_t nargs, const Attr *attr,
+                  const Type *type);
+// The same for a kernel: its `region` is finished, its `arg` nodes have the types of the operands
+// they name.
+Node *ir_add_kernel(Builder *b, KernelClass kernel, Node *const *args, size_t nargs, Graph *region);
 
-// Conveniences over ir_add_node for those who elaborate, same contract: NULL after a failure was reported.
-// Axes may be negative: they count from the end.
+// Conveniences over ir_add_node for those who elaborate, same contract: NULL after a failure was
+// reported. Axes may be negative: they count from the end.
 Node *ir_input(Builder *b, Str name, const Type *type, const int64_t range[2], const double *value);
 Node *ir_param(Builder *b, Str name, const Type *type);
-Node *ir_fill(Builder *b, DType dtype, double value);         // rank 0
-Node *ir_size(Builder *b, DType dtype, const Size *size);     // rank 0
+Node *ir_fill(Builder *b, DType dtype, double value);     // rank 0
+Node *ir_size(Builder *b, DType dtype, const Size *size); // rank 0
 Node *ir_iota(Builder *b, const Size *n);
 Node *ir_map(Builder *b, Scalar fn, Node *const *args, size_t nargs);
 Node *ir_reduce(Builder *b, Op op, Node *x, const int64_t *axes, size_t naxes);
@@ -183,16 +201,19 @@ Node *ir_broadcast(Builder *b, Node *x, const Size *const *shape, size_t rank);
 Node *ir_concat(Builder *b, Node *const *parts, size_t n, int64_t axis);
 // One part: `size` members of an axis from `start` on.
 Node *ir_part(Builder *b, Node *x, int64_t axis, const Size *start, const Size *size);
-Node *ir_pad(Builder *b, Node *x, int64_t axis, const Size *before, const Size *after, double value);
+Node *ir_pad(Builder *b, Node *x, int64_t axis, const Size *before, const Size *after,
+             double value);
 Node *ir_repeat(Builder *b, Node *x, int64_t times, int64_t axis);
 Node *ir_window(Builder *b, Node *x, int64_t size, int64_t stride, int64_t axis);
-Node *ir_pool(Builder *b, Node *x, int64_t size, int64_t stride, PoolMode mode, int64_t axis, bool ceil);
+Node *ir_pool(Builder *b, Node *x, int64_t size, int64_t stride, PoolMode mode, int64_t axis,
+              bool ceil);
 Node *ir_toeplitz(Builder *b, Node *w, const Size *n);
 Node *ir_rel_shift(Builder *b, Node *x, const Size *keys, int64_t shift);
 Node *ir_triangle(Builder *b, Node *x);
 Node *ir_gather(Builder *b, Node *table, Node *ids);
 
-// One subscript of x[…]; `start`, `stop` NULL: the whole axis; negative ones count from the end where that is known.
+// One subscript of x[…]; `start`, `stop` NULL: the whole axis; negative ones count from the end
+// where that is known.
 typedef struct Subscript {
     enum { SUB_index, SUB_slice, SUB_new, SUB_rest } kind;
     const Size *start; // index, slice
