@@ -1,8 +1,8 @@
 // Memory of the compiler: everything lives in an arena and is never freed singly.
 //
-// `Arena *perm` holds what lives as long as the compilation, `Arena *tmp` what one pass needs: it marks on entry and
-// resets on exit. Running out of memory ends the process: there is nothing a compiler could do about it.
-// Any layer may include this.
+// `Arena *perm` holds what lives as long as the compilation, `Arena *tmp` what one pass needs: it
+// marks on entry and resets on exit. Running out of memory ends the process: there is nothing a
+// compiler could do about it. Any layer may include this.
 #ifndef SLUICE_BASE_ARENA_H
 #define SLUICE_BASE_ARENA_H
 

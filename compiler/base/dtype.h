@@ -11,9 +11,9 @@ typedef enum DType {
 } DType;
 
 size_t dtype_bytes(DType dtype);
-const char *dtype_name(DType dtype);              // "f32"
-const char *dtype_file_name(DType dtype);         // "F32", as safetensors spells it
-bool dtype_from_name(Str name, DType *out);       // of the language's three
+const char *dtype_name(DType dtype);        // "f32"
+const char *dtype_file_name(DType dtype);   // "F32", as safetensors spells it
+bool dtype_from_name(Str name, DType *out); // of the language's three
 bool dtype_from_file_name(Str name, DType *out);
 
 #endif

@@ -6,6 +6,7 @@
 
 int64_t int_floor_div(int64_t n, int64_t d); // rounds down; d > 0
 int64_t int_ceil_div(int64_t n, int64_t d);  // rounds up; d > 0
-int64_t int_gcd(int64_t x, int64_t y);       // not negative; 0 only of zeros; neither operand is INT64_MIN
+// Never negative, 0 only of zeros. Neither operand is INT64_MIN.
+int64_t int_gcd(int64_t x, int64_t y);
 
 #endif

@@ -1,5 +1,5 @@
-// The elementwise functions of scalar.def and what they compute, in double: the oracle for every kernel.
-// Any layer may include this.
+// The elementwise functions of scalar.def and what they compute, in double: the oracle for every
+// kernel. Any layer may include this.
 #ifndef SLUICE_BASE_SCALAR_H
 #define SLUICE_BASE_SCALAR_H
 
@@ -11,8 +11,8 @@ typedef enum Scalar {
     S_count
 } Scalar;
 
-const char *scalar_name(Scalar fn);     // "gelu_tanh", as in the text forms
-const char *scalar_word(Scalar fn);     // "+", as in the language; NULL if it has none
+const char *scalar_name(Scalar fn); // "gelu_tanh", as in the text forms
+const char *scalar_word(Scalar fn); // "+", as in the language; NULL if it has none
 const char *scalar_summary(Scalar fn);
 unsigned scalar_arity(Scalar fn);
 bool scalar_from_name(Str name, Scalar *out);
@@ -21,8 +21,8 @@ bool scalar_from_word(Str word, unsigned arity, Scalar *out);
 // The result's element type, or false if the function does not take these.
 bool scalar_result(Scalar fn, const DType *args, DType *out);
 
-// The value for operands of type `dtype` (of the last operand for select); bools are 0 and 1, i32 wraps and saturates
-// as scalar.def says. args: [arity].
+// The value for operands of type `dtype` (of the last operand for select); bools are 0 and 1, i32
+// wraps and saturates as scalar.def says. args: [arity].
 double scalar_eval(Scalar fn, DType dtype, const double *args);
 
 #endif

@@ -193,8 +193,7 @@ const Size *size_mul(Arena *a, const Size *x, const Size *y)
     if (!x || !y) {
         return NULL;
     }
-    // The products have at least half as many different monomials as there could be atoms in a
-    // size, or cancel: nobody means either.
+    // So many products make too heavy a size anyhow, unless almost all of them cancelled.
     if (x->nterms * y->nterms > (size_t)4 * MOST_WEIGHT) {
         return NULL;
     }

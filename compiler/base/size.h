@@ -1,10 +1,11 @@
-// SizeExpr: integer expressions of symbols, in a normal form in which equal sizes are structurally equal.
+// SizeExpr: integer expressions of symbols, in a normal form in which equal sizes are structurally
+// equal.
 //
-// A size is a polynomial over atoms; an atom is a symbol, or a floor division `(p / d)` of a polynomial whose
-// coefficients lie in 0 … d-1. Constants are sizes too. Sizes are immutable and live in the arena that made them.
-// Arithmetic is checked: a result outside 64 bits is NULL, so is one too large to be a size that anybody means (4096
-// atoms, floors nested 64 deep), and NULL operands give NULL, so a chain is checked once.
-// Any layer may include this.
+// A size is a polynomial over atoms; an atom is a symbol, or a floor division `(p / d)` of a
+// polynomial whose coefficients lie in 0 … d-1. Constants are sizes too. Sizes are immutable and
+// live in the arena that made them. Arithmetic is checked: a result outside 64 bits is NULL, so is
+// one too large to be a size that anybody means (4096 atoms, floors nested 64 deep), and NULL
+// operands give NULL, so a chain is checked once. Any layer may include this.
 #ifndef SLUICE_BASE_SIZE_H
 #define SLUICE_BASE_SIZE_H
 
@@ -64,7 +65,8 @@ typedef struct SizeBinding {
     int64_t value;
 } SizeBinding;
 
-// The value with every symbol bound; false if a symbol is missing or the value does not fit 64 bits.
+// The value with every symbol bound; false if a symbol is missing or the value does not fit 64
+// bits.
 bool size_value(const Size *x, const SizeBinding *bindings, size_t n, int64_t *out);
 // x with symbols replaced by sizes (those not in the table stay).
 typedef struct SizeSubst {
@@ -77,12 +79,15 @@ const Size *size_replace(Arena *a, const Size *x, const SizeSubst *table, size_t
 
 #define SIZE_INF INT64_MAX
 
-// What is known of symbols: bounds, and symbols declared equal to other sizes. Grows by size_declare. Questions use the
-// facts' arena while they are answered, and leave it as it was. NULL facts: nothing is known.
+// What is known of symbols: bounds, and symbols declared equal to other sizes. Grows by
+// size_declare. Questions use the facts' arena while they are answered, and leave it as it was.
+// NULL facts: nothing is known.
 typedef struct SizeFacts SizeFacts;
 SizeFacts *size_facts(Arena *a);
-void size_facts_bound(SizeFacts *facts, Str name, int64_t low, int64_t high); // SIZE_INF: no upper bound
-void size_facts_get(const SizeFacts *facts, Str name, int64_t *low, int64_t *high); // 1, SIZE_INF if unknown
+// Sets the bounds of a symbol, whatever was known; SIZE_INF: no upper bound.
+void size_facts_bound(SizeFacts *facts, Str name, int64_t low, int64_t high);
+// 1 and SIZE_INF for a symbol of which nothing is known.
+void size_facts_get(const SizeFacts *facts, Str name, int64_t *low, int64_t *high);
 
 typedef enum SizeOp { SIZE_eq, SIZE_ne, SIZE_lt, SIZE_le, SIZE_gt, SIZE_ge } SizeOp;
 const char *size_op_text(SizeOp op); // "<="
@@ -90,9 +95,11 @@ SizeOp size_op_not(SizeOp op);
 
 typedef enum Truth { TRUTH_no, TRUTH_yes, TRUTH_unknown } Truth;
 
-// Whether `x op y`: by interval arithmetic, and by replacing each floor p / d by the quotients it lies between.
+// Whether `x op y`: by interval arithmetic, and by replacing each floor p / d by the quotients it
+// lies between.
 Truth size_compare(SizeOp op, const Size *x, const Size *y, const SizeFacts *facts);
-// Takes `x op y` as true from here on: a bound, an equality that gives a symbol, a divisor (seq % 4 == 0).
+// Takes `x op y` as true from here on: a bound, an equality that gives a symbol, a divisor
+// (`seq % 4 == 0`).
 void size_declare(SizeFacts *facts, SizeOp op, const Size *x, const Size *y);
 // x with the declared equalities put in.
 const Size *size_simplify(Arena *a, const Size *x, const SizeFacts *facts);

@@ -1,5 +1,5 @@
-// Text: `Str` is a borrowed slice, not NUL-terminated; `Buf` grows, for printing. Numbers are written and read without
-// the host's locale. Any layer may include this.
+// Text: `Str` is a borrowed slice, not NUL-terminated; `Buf` grows, for printing. Numbers are
+// written and read without the host's locale. Any layer may include this.
 #ifndef SLUICE_BASE_STR_H
 #define SLUICE_BASE_STR_H
 
@@ -15,7 +15,7 @@ typedef struct Str {
 } Str;
 
 #define STR(literal) ((Str){(literal), sizeof(literal) - 1})
-#define STR_ARG(s) (int)(s).len, (s).ptr // for printf's %.*s
+#define STR_ARG(s)   (int)(s).len, (s).ptr // for printf's %.*s
 
 Str str_from(const char *cstr);
 bool str_equal(Str a, Str b);
@@ -27,12 +27,15 @@ Str str_copy(Arena *arena, Str s);
 const char *str_cstr(Arena *arena, Str s); // a NUL-terminated copy
 __attribute__((format(printf, 2, 3))) Str str_format(Arena *arena, const char *format, ...);
 
-// A decimal integer, `-` before it or not, that fills all of `s`; false if it is none or does not fit.
+// A decimal integer, `-` before it or not, that fills all of `s`; false if it is none or does not
+// fit.
 bool str_to_int(Str s, int64_t *out);
-// A decimal number (1, .5, 1., -1e-5) that fills all of `s`, locale-free; false for nan, inf, overflow, other forms.
+// A decimal number (1, .5, 1., -1e-5) that fills all of `s`, locale-free; false for nan, inf,
+// overflow, other forms.
 bool str_to_double(Str s, double *out);
 
-// The member of `names` most like `name` (edit distance at most a third of its length), or an empty Str.
+// The member of `names` most like `name` (edit distance at most a third of its length), or an empty
+// Str.
 Str str_nearest(Str name, const Str *names, size_t n);
 
 // Growing text. Starts as {.arena = a}.
@@ -47,7 +50,8 @@ void buf_add(Buf *buf, Str s);
 void buf_char(Buf *buf, char c);
 __attribute__((format(printf, 2, 3))) void buf_format(Buf *buf, const char *format, ...);
 void buf_vformat(Buf *buf, const char *format, va_list args);
-// The shortest decimal that reads back as the same double; always with a '.' or an exponent, but for inf, -inf, nan.
+// The shortest decimal that reads back as the same double; always with a '.' or an exponent, but
+// for inf, -inf, nan.
 void buf_double(Buf *buf, double x);
 // `s` in double quotes; quotes, backslashes and bytes under 32 escaped (\" \\ \n \xHH).
 void buf_quoted(Buf *buf, Str s);

@@ -1,5 +1,5 @@
-// Growing arrays: `typedef VEC(int64_t) Ints;`, `vec_push(arena, &v, x)`, `v.items[i]`, `v.n`. Starts zeroed.
-// Old storage stays in the arena. Any layer may include this.
+// Growing arrays: `typedef VEC(int64_t) Ints;`, `vec_push(arena, &v, x)`, `v.items[i]`, `v.n`.
+// Starts zeroed. Old storage stays in the arena. Any layer may include this.
 #ifndef SLUICE_BASE_VEC_H
 #define SLUICE_BASE_VEC_H
 
