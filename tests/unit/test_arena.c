@@ -125,7 +125,7 @@ static int status_of(void (*fn)(void))
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static Arena *asked; // in reach until the process ends, so that no leak changes its status
+static Arena *volatile asked; // in reach until the process ends: a leak would change its status
 
 static void ask_for_a_product_that_wraps(void)
 {
