@@ -14,12 +14,27 @@ Kernel *kernel_create(Arena *arena, Str name)
     return k;
 }
 
-// `name`, or if it is taken, name2, name3, …: text forms tell things apart by their names.
-static Str unique_name(Arena *arena, Str name, bool (*taken)(const Kernel *, Str), const Kernel *k)
+static bool is_name_char(char c)
 {
-    Str out = str_copy(arena, name);
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.';
+}
+
+static bool ends_in_digit(Str s) { return s.ptr[s.len - 1] >= '0' && s.ptr[s.len - 1] <= '9'; }
+
+// A word made of `name`, and if that is taken, word2, word3, …: text forms tell things apart by it.
+static Str unique_name(const Kernel *k, Str name, bool (*taken)(const Kernel *, Str))
+{
+    bool is_word = name.len > 0 && is_name_char(name.ptr[0]) && name.ptr[0] > '9';
+    Buf buf = {.arena = k->arena};
+    if (!is_word)
+        buf_char(&buf, '_');
+    for (size_t i = 0; i < name.len; i++)
+        buf_char(&buf, is_name_char(name.ptr[i]) ? name.ptr[i] : '_');
+    Str word = buf_str(&buf);
+    Str out = word;
     for (unsigned i = 2; taken(k, out); i++)
-        out = str_format(arena, "%.*s%u", STR_ARG(name), i);
+        out = str_format(k->arena, "%.*s%s%u", STR_ARG(word), ends_in_digit(word) ? "_" : "", i);
     return out;
 }
 
@@ -43,7 +58,7 @@ static bool has_var_name(const Kernel *k, Str name)
 
 static uint32_t add_buffer(Kernel *k, Buffer buffer)
 {
-    buffer.name = unique_name(k->arena, buffer.name, has_buffer_name, k);
+    buffer.name = unique_name(k, buffer.name, has_buffer_name);
     vec_push(k->arena, &k->buffers, buffer);
     return (uint32_t)(k->buffers.n - 1);
 }
@@ -65,7 +80,7 @@ uint32_t kernel_add_scratch(Kernel *k, Str name, DType dtype, int64_t count)
 
 Var kernel_add_var(Kernel *k, const char *name)
 {
-    Str unique = unique_name(k->arena, str_from(name), has_var_name, k);
+    Str unique = unique_name(k, str_from(name), has_var_name);
     vec_push(k->arena, &k->var_names, unique);
     return k->nvars++;
 }

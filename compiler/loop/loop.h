@@ -3,7 +3,7 @@
 // only where rows are counted (batch, and through it M). Main type: Kernel. Loops never name an instruction set.
 // loop, passes, codegen and driver may include this.
 //
-//   kernel dense(x f32, w f32 P16, bias f32, y f32) scratch c f32[96] {
+//   kernel dense(x f32, w f32, bias f32, y f32 out) scratch c f32[96] {
 //     parallel b in batch {
 //       parallel g in 8 {
 //         serial p in 3 {
@@ -12,6 +12,8 @@
 //             serial r in 6 {
 //               vector j in 16 {
 //                 store y[…] = gelu(add(load c[16 r + j], load bias[48 g + 16 p + j]))
+//
+// print.c states the whole of the text form.
 //
 // The outermost loops tagged parallel, nested directly in each other, make the kernel's parts: part number =
 // row-major index of their variables. All loops run from 0; no extent depends on a loop variable.
@@ -178,7 +180,7 @@ typedef struct Kernel {
 // ---- building ----
 
 Kernel *kernel_create(Arena *arena, Str name);
-// Names that are taken already get a number behind them.
+// Names become words of letters, digits, '_' and '.'; one that is taken gets a number behind it.
 uint32_t kernel_add_operand(Kernel *k, Str name, DType dtype, bool written); // before any scratch
 uint32_t kernel_add_scratch(Kernel *k, Str name, DType dtype, int64_t count);
 Var kernel_add_var(Kernel *k, const char *name);
