@@ -223,8 +223,9 @@ int64_t kernel_scratch_bytes(const Kernel *k);
 void kernel_print(Buf *buf, const Kernel *k);
 // Whether every rule above holds; the first broken one goes to `why`. `symbols`: names that sizes may use.
 bool kernel_verify(const Kernel *k, const Str *symbols, size_t nsymbols, Buf *why);
-// Whether two kernels are equal up to the kernel's and its buffers' names.
+// Whether two kernels are equal up to names: their own, their buffers', their variables'.
 bool kernel_equal(const Kernel *x, const Kernel *y);
+uint64_t kernel_hash(const Kernel *k); // the same for equal kernels
 
 // Runs every part in order. operands: [noperands] in storage form (float, int32_t, uint8_t); expressions are computed
 // in double and rounded when stored. False if an access leaves its buffer (operand_counts: elements) or memory fails.
