@@ -1,5 +1,6 @@
-// The reference interpreter: computes any graph in double, plainly. It is the oracle for every pass and kernel, and
-// what `prepare` is computed by. Only its matrix product is blocked and threaded. Layers right of ir may include this.
+// The reference interpreter: computes any graph in double, plainly. It is the oracle for every pass
+// and kernel, and what `prepare` is computed by. Only its matrix product is blocked and threaded.
+// Layers right of ir may include this.
 #ifndef SLUICE_IR_EVAL_H
 #define SLUICE_IR_EVAL_H
 
@@ -19,16 +20,19 @@ typedef struct EvalOptions {
     size_t nsymbols;
     bool round; // each node's f32 result is rounded to float32: what float32 arithmetic alone costs
     unsigned threads; // 0: as many as the machine has
-    // Fills `out->data`, allocated by the caller, for an input, parameter or constant; false after reporting.
+    // Fills `out->data`, allocated by the caller, for an input, parameter or constant; false after
+    // reporting.
     bool (*leaf)(void *ctx, const Node *node, EvalTensor *out);
     void *ctx;
     // If not NULL, called with each node's value as soon as it is known.
     void (*visit)(void *ctx, const Node *node, const EvalTensor *value);
 } EvalOptions;
 
-// Outputs in the graph's order, [graph->outputs.n], data to be freed by eval_free. False after an error in `dx`: a
-// check that does not hold, an id out of a table's range, a value over 64 bits, no memory.
-bool eval_graph(Arena *arena, Diag *dx, const Graph *graph, const EvalOptions *options, EvalTensor *outputs);
+// Outputs in the graph's order, [graph->outputs.n], data to be freed by eval_free. False after an
+// error in `dx`: a check that does not hold, an id out of a table's range, a value over 64 bits, no
+// memory.
+bool eval_graph(Arena *arena, Diag *dx, const Graph *graph, const EvalOptions *options,
+                EvalTensor *outputs);
 void eval_free(EvalTensor *tensors, size_t n);
 
 #endif

@@ -229,6 +229,9 @@ Str ir_undecided(const Graph *graph, SizeOp op, const Size *left, const Size *ri
 // ---- text, checking ----
 
 void graph_print(Buf *buf, const Graph *graph);
+// What stands right of the `=`: operation, attributes, operands and type; of a kernel, not its
+// region. Nodes of one graph with equal texts compute the same, kernels aside.
+void node_print(Buf *buf, const Graph *graph, const Node *node);
 // NULL after errors. Reads what graph_print writes, and comments from '#' to the end of a line.
 Graph *graph_parse(Arena *arena, Diag *dx, Source *source);
 // Whether every rule of the level holds; the first broken one goes to `why`.

@@ -1,22 +1,24 @@
-// Loops: one kernel each. A kernel is a nest of loops over buffers, with scalar expressions from scalar.def, scratch,
-// reductions and tile leaves. Lengths, strides and offsets are sizes over the program's symbols; a symbol may stand
-// only where rows are counted (batch, and through it M). Main type: Kernel. Loops never name an instruction set.
-// loop, passes, codegen and driver may include this.
+// Loops: one kernel each. A kernel is a nest of loops over buffers, with scalar expressions from
+// scalar.def, scratch, reductions and tile leaves. Lengths, strides and offsets are sizes over the
+// program's symbols; a symbol may stand only where rows are counted (batch, and through it M). Main
+// type: Kernel. Loops never name an instruction set. loop, passes, codegen and driver may include
+// this.
 //
 //   kernel dense(x f32, w f32, bias f32, y f32 out) scratch c f32[96] {
 //     parallel b in batch {
 //       parallel g in 8 {
 //         serial p in 3 {
 //           serial t in 18 {
-//             tile c[0; 16] = x[49152 b + 2304 t; 384, 1] * w[18432 g + 6144 p; 6144, 16] rows 6 panels 1 k 384
-//             serial r in 6 {
+//             tile c[0; 16] = x[49152 b + 2304 t; 384, 1] * w[18432 g + 6144 p; 6144, 16] rows 6
+//             panels 1 k 384 serial r in 6 {
 //               vector j in 16 {
 //                 store y[…] = gelu(add(load c[16 r + j], load bias[48 g + 16 p + j]))
 //
 // print.c states the whole of the text form.
 //
-// The outermost loops tagged parallel, nested directly in each other, make the kernel's parts: part number =
-// row-major index of their variables. All loops run from 0; no extent depends on a loop variable.
+// The outermost loops tagged parallel, nested directly in each other, make the kernel's parts: part
+// number = row-major index of their variables. All loops run from 0; no extent depends on a loop
+// variable.
 #ifndef SLUICE_LOOP_LOOP_H
 #define SLUICE_LOOP_LOOP_H
 
@@ -46,8 +48,8 @@ typedef struct Affine {
     const AffineTerm *terms; // [nterms] by ascending var, no zero coefficients
 } Affine;
 
-// A row found at run time: element index += clamp(index, 0, limit - 1) · stride. If it had to be clamped, the run's
-// fault word says so.
+// A row found at run time: element index += clamp(index, 0, limit - 1) · stride. If it had to be
+// clamped, the run's fault word says so.
 typedef struct DynTerm {
     const Expr *index; // i32
     const Size *limit;
@@ -63,8 +65,9 @@ typedef struct Buffer {
     BufferKind kind;
     Str name;
     DType dtype;
-    bool written;   // operand: the kernel stores to it
-    int64_t count;  // scratch: elements; starts at a multiple of 64 bytes and 64 readable bytes follow
+    bool written; // operand: the kernel stores to it
+    int64_t
+        count; // scratch: elements; starts at a multiple of 64 bytes and 64 readable bytes follow
 } Buffer;
 
 // An element of a buffer.
@@ -104,8 +107,9 @@ typedef enum LoopTag {
     LOOP_unroll,   // extent fixed and small
 } LoopTag;
 
-// acc = start; each iteration: acc = fn(acc, update); afterwards `id` names the result. fn: add, mul, min, max, and, or.
-// In a vector loop each lane has its own accumulator, combined at the end in one fixed order.
+// acc = start; each iteration: acc = fn(acc, update); afterwards `id` names the result. fn: add,
+// mul, min, max, and, or. In a vector loop each lane has its own accumulator, combined at the end
+// in one fixed order.
 typedef struct Reduction {
     Value id;
     Scalar fn;
@@ -113,11 +117,11 @@ typedef struct Reduction {
     const Expr *update; // may use the loop's variable and the values let in its body
 } Reduction;
 
-// C[rows, cols] = A[rows, k] · B[k, cols] over whole panels of TILE_COLS columns, f32; each element sums over k from 0
-// up, one fused multiply-add after the other, whatever the number of rows.
+// C[rows, cols] = A[rows, k] · B[k, cols] over whole panels of TILE_COLS columns, f32; each element
+// sums over k from 0 up, one fused multiply-add after the other, whatever the number of rows.
 typedef struct Tile {
-    Access c;          // scratch
-    int64_t c_row;     // elements from one row of C to the next; at least TILE_COLS · panels
+    Access c;      // scratch
+    int64_t c_row; // elements from one row of C to the next; at least TILE_COLS · panels
     Access a;
     const Size *a_row; // elements from one row of A to the next
     const Size *a_k;   // and from one k to the next
@@ -125,14 +129,15 @@ typedef struct Tile {
     const Size *b_panel; // elements from one panel of TILE_COLS columns to the next
     const Size *b_k;     // and from one k to the next; columns lie side by side
     int64_t rows;        // at most the target's
-    const Size *rows_left; // NULL: exactly `rows`. Else the number of rows, 1 … rows, known at run time
+    const Size
+        *rows_left; // NULL: exactly `rows`. Else the number of rows, 1 … rows, known at run time
     int64_t panels;
     int64_t k;
     bool accumulate; // += instead of =
 } Tile;
 
-// dst = the block B[k, cols] read at src + k · src_k + col · src_col, as panels [ceil(cols / 16)][k][16], zeros behind
-// the last column; reads nothing outside the block.
+// dst = the block B[k, cols] read at src + k · src_k + col · src_col, as panels [ceil(cols /
+// 16)][k][16], zeros behind the last column; reads nothing outside the block.
 typedef struct Pack {
     Access dst; // scratch
     Access src;
@@ -153,27 +158,27 @@ typedef enum StmtKind {
 
 struct Stmt {
     StmtKind kind;
-    LoopTag tag;        // loop
-    Var var;            // loop, only
-    const Size *extent; // loop; may be 0
-    int64_t value;      // only
-    Stmts body;         // loop, only
+    LoopTag tag;               // loop
+    Var var;                   // loop, only
+    const Size *extent;        // loop; may be 0
+    int64_t value;             // only
+    Stmts body;                // loop, only
     VEC(Reduction) reductions; // loop
-    Value id;           // let
-    Access target;      // store
-    const Expr *expr;   // let, store
+    Value id;                  // let
+    Access target;             // store
+    const Expr *expr;          // let, store
     Tile tile;
     Pack pack;
 };
 
 typedef struct Kernel {
     Arena *arena;
-    Str name; // unique in its program; a C identifier
+    Str name;            // unique in its program; a C identifier
     VEC(Buffer) buffers; // operands first, in the step's order
     size_t noperands;
     uint32_t nvars;
     uint32_t nvalues;
-    VEC(Str) var_names;   // [nvars]
+    VEC(Str) var_names; // [nvars]
     Stmts body;
 } Kernel;
 
@@ -215,21 +220,24 @@ void stmt_reduce(Arena *a, Stmt *loop, Value id, Scalar fn, double start, const 
 const Size *kernel_parts(const Kernel *k);
 // Where a scratch buffer lies, in bytes from the beginning of the scratch; a multiple of 64.
 int64_t kernel_scratch_offset(const Kernel *k, uint32_t buffer);
-// Of all buffers, with the 64 bytes of slack behind the last; 0 if there are none, INT64_MAX if that is too much.
+// Of all buffers, with the 64 bytes of slack behind the last; 0 if there are none, INT64_MAX if
+// that is too much.
 int64_t kernel_scratch_bytes(const Kernel *k);
 
 // ---- text, checking, running ----
 
 void kernel_print(Buf *buf, const Kernel *k);
-// Whether every rule above holds; the first broken one goes to `why`. `symbols`: names that sizes may use.
+// Whether every rule above holds; the first broken one goes to `why`. `symbols`: names that sizes
+// may use.
 bool kernel_verify(const Kernel *k, const Str *symbols, size_t nsymbols, Buf *why);
 // Whether two kernels are equal up to names: their own, their buffers', their variables'.
 bool kernel_equal(const Kernel *x, const Kernel *y);
 uint64_t kernel_hash(const Kernel *k); // the same for equal kernels
 
-// Runs every part in order. operands: [noperands] in storage form (float, int32_t, uint8_t); expressions are computed
-// in double and rounded when stored. False if an access leaves its buffer (operand_counts: elements) or memory fails.
-bool kernel_eval(const Kernel *k, const SizeBinding *symbols, size_t nsymbols, void *const *operands,
-                 const int64_t *operand_counts, uint32_t *fault, Buf *why);
+// Runs every part in order. operands: [noperands] in storage form (float, int32_t, uint8_t);
+// expressions are computed in double and rounded when stored. False if an access leaves its buffer
+// (operand_counts: elements) or memory fails.
+bool kernel_eval(const Kernel *k, const SizeBinding *symbols, size_t nsymbols,
+                 void *const *operands, const int64_t *operand_counts, uint32_t *fault, Buf *why);
 
 #endif

@@ -1,6 +1,6 @@
-// The program: what a model file holds. Constants, buffers, kernels, steps that run them in order, and the entry's
-// inputs, outputs, symbols and checks. Codegen turns it into an object file. Main type: Program.
-// loop, passes, codegen and driver may include this.
+// The program: what a model file holds. Constants, buffers, kernels, steps that run them in order,
+// and the entry's inputs, outputs, symbols and checks. Codegen turns it into an object file. Main
+// type: Program. loop, passes, codegen and driver may include this.
 #ifndef SLUICE_LOOP_PROGRAM_H
 #define SLUICE_LOOP_PROGRAM_H
 
@@ -29,13 +29,13 @@ typedef struct ProgramIo {
     int64_t high;
     bool has_default;
     double value;
-    bool has_slot;       // input: kernels read a copy in the arena
-    uint32_t slot;       // the buffer it is
+    bool has_slot; // input: kernels read a copy in the arena
+    uint32_t slot; // the buffer it is
 } ProgramIo;
 
 // A result of `prepare`, in the layout that its reader wants.
 typedef struct Constant {
-    Str name;   // of an output of `prepare`
+    Str name; // of an output of `prepare`
     DType dtype;
     size_t rank;
     const int64_t *shape; // [rank] as stored
@@ -54,7 +54,12 @@ typedef struct ArenaBuffer {
     const Size *offset; // bytes; set by the pass `memory`
 } ArenaBuffer;
 
-typedef enum OperandKind { OPERAND_input, OPERAND_output, OPERAND_buffer, OPERAND_constant } OperandKind;
+typedef enum OperandKind {
+    OPERAND_input,
+    OPERAND_output,
+    OPERAND_buffer,
+    OPERAND_constant
+} OperandKind;
 
 typedef struct Operand {
     OperandKind kind;
@@ -88,11 +93,11 @@ bool program_verify(const Program *p, Buf *why);
 
 // What a model file says of itself beside the program; texts are copied into the artefact.
 typedef struct ArtefactInfo {
-    Str spec;     // canonical text of what was compiled
-    Str flags;    // that changed the result
-    Str compiler; // version
-    Str graph;    // the optimised graph
-    Str prepare;  // how the constants come from the parameters
+    Str spec;               // canonical text of what was compiled
+    Str flags;              // that changed the result
+    Str compiler;           // version
+    Str graph;              // the optimised graph
+    Str prepare;            // how the constants come from the parameters
     uint32_t weights_place; // SL_WEIGHTS_… of the ABI
     Str weights_file;
     uint64_t weights_bytes;

@@ -1,0 +1,330 @@
+// The value of a region's node at an index, as an expression of loads: movement folds into
+// addresses, elementwise work into expressions, and what does not use a loop's variable is let
+// outside that loop.
+#include "loop/lower_region.h"
+
+#define SHORT_REDUCE                                                                               \
+    8 // a reduction over so few members of an axis that is not the last is written out
+
+static const Node *memory_arg(const Node *node)
+{
+    return node->op == OP_view ? node->args[0] : node;
+}
+
+bool region_is_memory(const Node *node)
+{
+    return node->op == OP_arg || (node->op == OP_view && node->args[0]->op == OP_arg);
+}
+
+bool region_is_constant(const Region *r, const Node *node)
+{
+    return region_is_memory(node) && r->node->args[memory_arg(node)->attr.index]->op == OP_constant;
+}
+
+// Row-major strides of a shape, in elements.
+static const Size **contiguous_strides(Arena *a, const Type *type)
+{
+    const Size **strides = arena_new(a, const Size *, type->rank + 1);
+    const Size *step = size_int(a, 1);
+    for (size_t i = type->rank; i-- > 0;) {
+        strides[i] = step;
+        step = size_mul(a, step, type->shape[i]);
+    }
+    return strides;
+}
+
+const Size *const *region_strides(Region *r, const Node *node, const Size **offset)
+{
+    if (node->op == OP_view) {
+        *offset = node->attr.offset;
+        return node->attr.strides;
+    }
+    *offset = size_int(r->arena, 0);
+    return contiguous_strides(r->arena, &node->type);
+}
+
+uint32_t region_operand(Region *r, const Node *arg, const Node *packed)
+{
+    for (size_t i = 0; i < r->slots.n; i++) {
+        const Slot *slot = &r->slots.items[i];
+        if (slot->source == r->node->args[arg->attr.index] && slot->packed == packed) {
+            return (uint32_t)i;
+        }
+    }
+    die("kernel region: operand %u was not foreseen", arg->attr.index);
+}
+
+static Affine add_strided(Region *r, Affine at, const Affine *index, const Size *stride)
+{
+    return affine_add(r->arena, at, affine_scale(r->arena, *index, stride));
+}
+
+Access region_access(Region *r, const Node *node, const Affine *index)
+{
+    const Size *offset;
+    const Size *const *strides = region_strides(r, node, &offset);
+    Access access = {.buffer = region_operand(r, memory_arg(node), NULL),
+                     .at = affine_size(offset)};
+    for (size_t i = 0; i < node->type.rank; i++) {
+        access.at = add_strided(r, access.at, &index[i], strides[i]);
+    }
+    return access;
+}
+
+// ---- values ----
+
+static bool uses_var(const Affine *index, size_t rank, Var var)
+{
+    for (size_t i = 0; i < rank; i++) {
+        if (affine_coef(&index[i], var)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool same_affine(const Affine *x, const Affine *y)
+{
+    if (x->nterms != y->nterms || !size_equal(x->base, y->base)) {
+        return false;
+    }
+    for (size_t i = 0; i < x->nterms; i++) {
+        if (x->terms[i].var != y->terms[i].var || !size_equal(x->terms[i].coef, y->terms[i].coef)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool same_index(const Affine *x, const Affine *y, size_t rank)
+{
+    for (size_t i = 0; i < rank; i++) {
+        if (!same_affine(&x[i], &y[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// The index of an operand that broadcasts to a node: aligned at the last axis, 0 on axes of
+// length 1.
+static Affine *broadcast_index(Region *r, const Node *from, size_t rank, const Affine *index)
+{
+    Affine *out = arena_new(r->arena, Affine, from->type.rank + 1);
+    for (size_t i = 0; i < from->type.rank; i++) {
+        out[i] = size_is(from->type.shape[i], 1) ? affine_int(r->arena, 0)
+                                                 : index[i + rank - from->type.rank];
+    }
+    return out;
+}
+
+// The index of the operand of a reshape that adds and drops axes of length 1 only.
+static Affine *unit_reshape_index(Region *r, const Node *node, const Affine *index)
+{
+    const Type *from = &node->args[0]->type;
+    Affine *out = arena_new(r->arena, Affine, from->rank + 1);
+    size_t j = 0;
+    for (size_t i = 0; i < from->rank; i++) {
+        if (size_is(from->shape[i], 1)) {
+            out[i] = affine_int(r->arena, 0);
+            continue;
+        }
+        while (j < node->type.rank && size_is(node->type.shape[j], 1)) {
+            j++;
+        }
+        if (j == node->type.rank || !size_equal(node->type.shape[j], from->shape[i])) {
+            die("kernel region: reshape of a computed value from %zu to %zu axes",
+                (size_t)from->rank, (size_t)node->type.rank);
+        }
+        out[i] = index[j++];
+    }
+    return out;
+}
+
+static const Expr *held_value(Region *r, const Node *node, const Held *held, const Affine *index)
+{
+    if (held->kind == HELD_value) {
+        return expr_value(r->arena, node->type.dtype, held->value);
+    }
+    Access access = {.buffer = held->buffer, .at = held->base};
+    for (size_t i = 0; i < node->type.rank; i++) {
+        access.at = add_strided(r, access.at, &index[i], size_int(r->arena, held->stride[i]));
+    }
+    return expr_load(r->arena, r->kernel, access);
+}
+
+static const Expr *gather_value(Region *r, Scope *scope, const Node *node, const Affine *index)
+{
+    const Node *data = node->args[0];
+    const Node *ids = node->args[1];
+    size_t axis = (size_t)node->attr.axis;
+    const Size *offset;
+    const Size *const *strides = region_strides(r, data, &offset);
+    Access access = {.buffer = region_operand(r, memory_arg(data), NULL),
+                     .at = affine_size(offset)};
+    for (size_t i = 0; i < data->type.rank; i++) {
+        if (i != axis) {
+            size_t from = i < axis ? i : i + ids->type.rank - 1;
+            access.at = add_strided(r, access.at, &index[from], strides[i]);
+        }
+    }
+    DynTerm *dyn = arena_new(r->arena, DynTerm, 1);
+    dyn->index = region_value(r, scope, ids, index + axis);
+    dyn->limit = data->type.shape[axis];
+    dyn->stride = strides[axis];
+    access.ndyn = 1;
+    access.dyn = dyn;
+    return expr_load(r->arena, r->kernel, access);
+}
+
+bool region_is_reduce(const Node *node)
+{
+    return node->op == OP_reduce_sum || node->op == OP_reduce_max || node->op == OP_reduce_min;
+}
+
+Scalar region_reduce_function(const Node *node)
+{
+    return node->op == OP_reduce_sum ? S_add : node->op == OP_reduce_max ? S_max : S_min;
+}
+
+bool region_is_written_out(const Node *node)
+{
+    const Type *x = &node->args[0]->type;
+    int64_t n;
+    return (size_t)node->attr.axes[0] + 1 < x->rank &&
+           size_is_int(x->shape[node->attr.axes[0]], &n) && n <= SHORT_REDUCE;
+}
+
+// A reduction over a few members, written out in order.
+static const Expr *short_reduction(Region *r, Scope *scope, const Node *node, const Affine *index)
+{
+    const Node *x = node->args[0];
+    size_t axis = (size_t)node->attr.axes[0];
+    int64_t n;
+    if (!region_is_written_out(node) || !size_is_int(x->type.shape[axis], &n)) {
+        die("kernel region: reduction of node %u is not at hand", node->id);
+    }
+    Affine *at = arena_new(r->arena, Affine, x->type.rank);
+    for (size_t i = 0; i < x->type.rank; i++) {
+        at[i] = i == axis ? affine_int(r->arena, 0) : index[i < axis ? i : i - 1];
+    }
+    const Expr *sum = region_value(r, scope, x, at);
+    for (int64_t m = 1; m < n; m++) {
+        Affine *next = arena_new(r->arena, Affine, x->type.rank);
+        for (size_t i = 0; i < x->type.rank; i++) {
+            next[i] = i == axis ? affine_int(r->arena, m) : at[i];
+        }
+        const Expr *args[2] = {sum, region_value(r, scope, x, next)};
+        sum = expr_map(r->arena, region_reduce_function(node), args, 2);
+    }
+    return sum;
+}
+
+static const Expr *map_value(Region *r, Scope *scope, const Node *node, const Affine *index)
+{
+    const Expr **args = arena_new(r->arena, const Expr *, node->nargs);
+    for (size_t i = 0; i < node->nargs; i++) {
+        const Node *arg = node->args[i];
+        args[i] = region_value(r, scope, arg, broadcast_index(r, arg, node->type.rank, index));
+    }
+    return expr_map(r->arena, node->attr.fn, args, node->nargs);
+}
+
+static const Expr *compute(Region *r, Scope *scope, const Node *node, const Affine *index)
+{
+    if (region_is_memory(node)) {
+        return expr_load(r->arena, r->kernel, region_access(r, node, index));
+    }
+    const Node *x = node->nargs ? node->args[0] : NULL;
+    switch ((int)node->op) {
+    case OP_fill: return expr_const(r->arena, node->type.dtype, node->attr.value);
+    case OP_size: return expr_size(r->arena, node->type.dtype, node->attr.size);
+    case OP_iota: return expr_index(r->arena, index[0]);
+    case OP_map: return map_value(r, scope, node, index);
+    case OP_gather: return gather_value(r, scope, node, index);
+    case OP_copy: return region_value(r, scope, x, index);
+    case OP_reshape: return region_value(r, scope, x, unit_reshape_index(r, node, index));
+    case OP_broadcast:
+        return region_value(r, scope, x, broadcast_index(r, x, node->type.rank, index));
+    case OP_reduce_sum:
+    case OP_reduce_max:
+    case OP_reduce_min: return short_reduction(r, scope, node, index);
+    default: die("kernel region: %s of node %u cannot be folded", op_name(node->op), node->id);
+    }
+}
+
+static bool is_simple(const Expr *e)
+{
+    return e->kind == EXPR_const || e->kind == EXPR_size || e->kind == EXPR_value;
+}
+
+// `hoisted`: the value is asked for in a loop whose variable it does not use.
+static const Expr *value_in(Region *r, Scope *scope, const Node *node, const Affine *index,
+                            bool hoisted)
+{
+    if (scope->outer && !uses_var(index, node->type.rank, scope->var)) {
+        return value_in(r, scope->outer, node, index, true);
+    }
+    for (size_t i = 0; i < scope->memo.n; i++) {
+        const Memo *memo = &scope->memo.items[i];
+        if (memo->node == node && same_index(memo->index, index, node->type.rank)) {
+            return memo->expr;
+        }
+    }
+    const Held *held = &r->held[node->id];
+    const Expr *e =
+        held->kind != HELD_no ? held_value(r, node, held, index) : compute(r, scope, node, index);
+    if ((hoisted || r->uses[node->id] > 1) && !is_simple(e)) {
+        Value id = kernel_add_value(r->kernel);
+        stmt_let(r->arena, scope->to, id, e);
+        e = expr_value(r->arena, e->dtype, id);
+        Memo memo = {.node = node, .index = index, .expr = e};
+        vec_push(r->arena, &scope->memo, memo);
+    }
+    return e;
+}
+
+const Expr *region_value(Region *r, Scope *scope, const Node *node, const Affine *index)
+{
+    return value_in(r, scope, node, index, false);
+}
+
+// ---- outputs ----
+
+const Node *region_output_node(const Region *r, size_t k)
+{
+    const Node *node = r->graph->outputs.items[k].node;
+    if (node->op == OP_copy && node->args[0]->op == OP_view && !region_is_memory(node->args[0])) {
+        return node->args[0]->args[0];
+    }
+    return node;
+}
+
+// Where a permuting view puts axis `axis` of x: the view's axis that steps as x's does.
+static size_t permuted_axis(const Node *view, const Size *stride, const Size *length)
+{
+    for (size_t v = 0; v < view->type.rank; v++) {
+        if (size_equal(view->attr.strides[v], stride) && size_equal(view->type.shape[v], length)) {
+            return v;
+        }
+    }
+    die("kernel region: node %u is stored through a view that is no permutation", view->id);
+}
+
+void region_store_output(Region *r, size_t k, Scope *scope, const Affine *index, const Expr *value)
+{
+    const Node *output = r->graph->outputs.items[k].node;
+    const Node *node = region_output_node(r, k);
+    const Size **strides = contiguous_strides(r->arena, &output->type);
+    const Size **own = node == output ? strides : contiguous_strides(r->arena, &node->type);
+    Access access = {.buffer = r->results[k], .at = affine_int(r->arena, 0)};
+    for (size_t i = 0; i < node->type.rank; i++) {
+        if (size_is(node->type.shape[i], 1)) {
+            continue;
+        }
+        size_t to =
+            node == output ? i : permuted_axis(output->args[0], own[i], node->type.shape[i]);
+        access.at = add_strided(r, access.at, &index[i], strides[to]);
+    }
+    stmt_store(r->arena, scope->to, access, value);
+}
