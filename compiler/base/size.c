@@ -247,10 +247,16 @@ static const Size *divide_rest(Arena *a, const Size *x, int64_t d)
     return one_atom(a, (SizeAtom){.top = x, .by = d});
 }
 
-const Size *size_div(Arena *a, const Size *x, int64_t d)
+// x is d times `whole`, plus `rest`, whose factors lie in 0 … d-1. NULLs where they do not fit.
+typedef struct Split {
+    const Size *whole;
+    const Size *rest;
+} Split;
+
+static Split split(Arena *a, const Size *x, int64_t d)
 {
     if (!x || d <= 0) {
-        return NULL;
+        return (Split){NULL, NULL};
     }
     SizeTerm *whole = arena_new(a, SizeTerm, x->nterms);
     SizeTerm *rest = arena_new(a, SizeTerm, x->nterms);
@@ -258,29 +264,34 @@ const Size *size_div(Arena *a, const Size *x, int64_t d)
     size_t nrest = 0;
     for (size_t i = 0; i < x->nterms; i++) {
         SizeTerm term = x->terms[i];
-        int64_t factor = term.factor;
-        term.factor = int_floor_div(factor, d);
+        int64_t below = term.factor % d;
+        term.factor = int_floor_div(term.factor, d);
         if (term.factor != 0) {
             whole[nwhole] = term;
             nwhole++;
         }
-        term.factor = factor - term.factor * d;
+        term.factor = below < 0 ? below + d : below;
         if (term.factor != 0) {
             rest[nrest] = term;
             nrest++;
         }
     }
-    const Size *quotient = make(a, whole, nwhole);
-    if (nrest == 0 || rest[0].natoms == 0) {
-        return quotient; // a constant below d is nothing
+    return (Split){make(a, whole, nwhole), make(a, rest, nrest)};
+}
+
+const Size *size_div(Arena *a, const Size *x, int64_t d)
+{
+    Split parts = split(a, x, d);
+    if (!parts.rest || !size_has_symbols(parts.rest)) { // a constant below d is nothing
+        return parts.rest ? parts.whole : NULL;
     }
-    const Size *below = make(a, rest, nrest);
-    return below ? size_add(a, quotient, divide_rest(a, below, d)) : NULL;
+    return size_add(a, parts.whole, divide_rest(a, parts.rest, d));
 }
 
 const Size *size_mod(Arena *a, const Size *x, int64_t d)
 {
-    return size_sub(a, x, size_scale(a, size_div(a, x, d), d));
+    const Size *rest = split(a, x, d).rest;
+    return size_sub(a, rest, size_scale(a, size_div(a, rest, d), d));
 }
 
 const Size *size_product(Arena *a, const Size *const *sizes, size_t n)
@@ -365,8 +376,9 @@ bool size_equal(const Size *x, const Size *y) { return x && y && compare_sizes(x
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15U;
-    return hash ^ (hash >> 29);
+    hash = (hash ^ value) + 0x9e3779b97f4a7c15U;
+    hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9U;
+    return hash ^ (hash >> 27);
 }
 
 uint64_t size_hash(const Size *x)

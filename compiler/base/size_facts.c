@@ -86,30 +86,31 @@ SizeOp size_op_not(SizeOp op)
 
 static bool is_infinite(int64_t n) { return n == SIZE_INF || n <= -SIZE_INF; }
 
-static bool multiply(int64_t x, int64_t y, int64_t *out)
+// What does not fit is as good as infinite: corners only bound.
+static int64_t multiply(int64_t x, int64_t y)
 {
+    int64_t product = 0;
     if (x == 0 || y == 0) {
-        *out = 0;
-    } else if (is_infinite(x) || is_infinite(y)) {
-        *out = (x < 0) == (y < 0) ? SIZE_INF : -SIZE_INF;
-    } else {
-        return !__builtin_mul_overflow(x, y, out) && !is_infinite(*out);
+        return 0;
     }
-    return true;
+    if (is_infinite(x) || is_infinite(y) || __builtin_mul_overflow(x, y, &product)) {
+        return (x < 0) == (y < 0) ? SIZE_INF : -SIZE_INF;
+    }
+    return product;
 }
 
 static Interval interval_mul(Interval x, Interval y)
 {
-    int64_t corners[4];
-    if (!multiply(x.low, y.low, &corners[0]) || !multiply(x.low, y.high, &corners[1]) ||
-        !multiply(x.high, y.low, &corners[2]) || !multiply(x.high, y.high, &corners[3])) {
-        return anything;
-    }
+    const int64_t corners[] = {multiply(x.low, y.low), multiply(x.low, y.high),
+                               multiply(x.high, y.low), multiply(x.high, y.high)};
     Interval product = {corners[0], corners[0]};
-    for (size_t i = 1; i < 4; i++) {
+    for (size_t i = 1; i < sizeof corners / sizeof *corners; i++) {
         product.low = corners[i] < product.low ? corners[i] : product.low;
         product.high = corners[i] > product.high ? corners[i] : product.high;
     }
+    // The infinities mean that there is no bound, which they must not say on the other side.
+    product.low = product.low == SIZE_INF ? SIZE_INF - 1 : product.low;
+    product.high = product.high <= -SIZE_INF ? 1 - SIZE_INF : product.high;
     return product;
 }
 
@@ -431,29 +432,39 @@ static bool put(SizeFacts *facts, Str name, const Size *value)
     return true;
 }
 
-// Takes d == 0 as giving a symbol: ±x + the rest == 0. False if it gives none.
-static bool define(SizeFacts *facts, const Size *d)
+// Takes d == 0 as giving the symbol of one term, ±x + the rest == 0. False if it does not.
+static bool define_symbol(SizeFacts *facts, const Size *d, const SizeTerm *term)
 {
     Arena *a = facts->arena;
+    if (term->natoms != 1 || term->atoms[0]->top || (term->factor != 1 && term->factor != -1)) {
+        return false;
+    }
+    Str name = term->atoms[0]->symbol;
+    const Size *rest = size_sub(a, d, size_scale(a, size_symbol(a, name), term->factor));
+    const Size *value = size_scale(a, rest, -term->factor);
+    if (!value || has_symbol(value, name) || !put(facts, name, value)) {
+        return false;
+    }
+    Interval known = symbol_bound(facts, name); // holds for what the symbol equals too
+    if (!is_infinite(known.low)) {
+        at_least(facts, value, known.low);
+    }
+    if (!is_infinite(known.high)) {
+        at_least(facts, size_scale(a, value, -1), -known.high);
+    }
+    return true;
+}
+
+// Takes d == 0 as giving a symbol, one of `among` unless that is NULL. False if it gives none.
+static bool define(SizeFacts *facts, const Size *d, const Size *among)
+{
     for (size_t i = 0; i < d->nterms; i++) {
         const SizeTerm *term = &d->terms[i];
-        if (term->natoms != 1 || term->atoms[0]->top || (term->factor != 1 && term->factor != -1)) {
-            continue;
+        bool is_asked = !among || (term->natoms == 1 && !term->atoms[0]->top &&
+                                   has_symbol(among, term->atoms[0]->symbol));
+        if (is_asked && define_symbol(facts, d, term)) {
+            return true;
         }
-        Str name = term->atoms[0]->symbol;
-        const Size *rest = size_sub(a, d, size_scale(a, size_symbol(a, name), term->factor));
-        const Size *value = size_scale(a, rest, -term->factor);
-        if (!value || has_symbol(value, name) || !put(facts, name, value)) {
-            continue;
-        }
-        Interval known = symbol_bound(facts, name); // holds for what the symbol equals too
-        if (!is_infinite(known.low)) {
-            at_least(facts, value, known.low);
-        }
-        if (!is_infinite(known.high)) {
-            at_least(facts, size_scale(a, value, -1), -known.high);
-        }
-        return true;
     }
     return false;
 }
@@ -480,7 +491,7 @@ static bool define_part(SizeFacts *facts, const Size *d)
         size_facts_bound(facts, part.name, low, high);
         const Size *multiple = size_scale(a, size_symbol(a, part.name), part.by);
         const Size *equation = size_sub(a, part.top, multiple);
-        if (equation && define(facts, equation)) {
+        if (equation && define(facts, equation, NULL)) {
             vec_push(a, &facts->parts, part);
             return true;
         }
@@ -501,14 +512,18 @@ static const Size *primitive(Arena *a, const Size *d)
     return common > 1 ? size_exact_div(a, d, size_int(a, common)) : d;
 }
 
-static void declare_zero(SizeFacts *facts, const Size *d)
+// x == y, and d their difference. The left side's symbols are the first to go: `seq == 2 * n` tells
+// what seq is.
+static void declare_equal(SizeFacts *facts, const Size *x, const Size *d)
 {
+    const Size *left = put_in(facts->arena, x, facts);
     const Size *reduced = put_in(facts->arena, d, facts);
-    if (!reduced) {
+    if (!left || !reduced) {
         return;
     }
     reduced = primitive(facts->arena, reduced);
-    if (!define_part(facts, reduced) && !define(facts, reduced)) {
+    if (!define_part(facts, reduced) && !define(facts, reduced, left) &&
+        !define(facts, reduced, NULL)) {
         at_least(facts, reduced, 0);
         at_least(facts, size_scale(facts->arena, reduced, -1), 0);
     }
@@ -524,7 +539,7 @@ void size_declare(SizeFacts *facts, SizeOp op, const Size *x, const Size *y)
         return;
     }
     if (op == SIZE_eq) {
-        declare_zero(facts, d);
+        declare_equal(facts, x, d);
         return;
     }
     int64_t edge = op == SIZE_lt || op == SIZE_gt ? 1 : 0;
