@@ -853,8 +853,8 @@ bool ir_infer(Call *c)
     const Size **shape = start_like(c, &c->out);
     for (size_t i = 0; i < c->out.rank; i++) {
         shape[i] = ir_simplify(c->b->graph, shape[i]);
-        if (shape[i] == NULL) {
-            return ir_fail(c->b, -1, "a size does not fit in 64 bits");
+        if (!ir_is_handy(shape[i])) {
+            return ir_fail(c->b, -1, "a size does not fit in 64 bits, or is too long");
         }
     }
     // Bytes, with room for the elements of the reference's doubles.

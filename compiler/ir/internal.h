@@ -34,6 +34,8 @@ typedef struct AttrField {
 int op_arity(Op op); // IR_ANY_ARITY: one or more; a kernel may have none
 // The fields of the operation's schema, in the order of attr.def.
 const AttrField *op_attributes(Op op, size_t *n);
+// Whether the text form shows such a field in braces: {name = value}.
+bool ir_in_braces(AttrKind kind);
 const char *kernel_class_name(KernelClass kernel);
 const char *pool_mode_name(PoolMode mode);
 
@@ -74,7 +76,10 @@ bool ir_value_fits(DType dtype, double value);
 const Size *ir_simplify(const Graph *graph, const Size *size);
 // `[a, b]`, the list of sizes alone.
 Str ir_shape_text(Arena *arena, const Size *const *shape, size_t rank);
-// x · y; NULL also where the product would have more terms than a size may have.
+// Whether a size exists and is short enough to work with: floors of sums of floors would grow
+// without bound.
+bool ir_is_handy(const Size *size);
+// x · y; NULL also where the product is too long to work with.
 const Size *ir_times(Arena *arena, const Size *x, const Size *y);
 
 #endif

@@ -81,6 +81,12 @@ const AttrField *op_attributes(Op op, size_t *n)
     return &fields[first == NFIELDS ? 0 : first];
 }
 
+bool ir_in_braces(AttrKind kind)
+{
+    return kind != ATTR_name && kind != ATTR_word && kind != ATTR_range && kind != ATTR_filler &&
+           kind != ATTR_function;
+}
+
 const char *kernel_class_name(KernelClass kernel)
 {
     static const char *const names[KERNEL_count] = {

@@ -1,8 +1,8 @@
 // Types: comparing, showing, counting; and what the type rules ask of sizes.
 #include "ir/internal.h"
 
-// A size of more terms is refused: products of long sums would grow without bound.
-#define MAX_TERMS 4096
+// Symbols and numbers that a size is written with, those inside of floors included.
+#define MAX_PARTS 4096
 
 bool type_equal(const Type *a, const Type *b)
 {
@@ -51,12 +51,37 @@ Str ir_shape_text(Arena *arena, const Size *const *shape, size_t rank)
     return buf_str(&buf);
 }
 
+// Takes the parts of `size` off what is left; false when there is nothing left.
+static bool spend(const Size *size, size_t *left)
+{
+    for (size_t i = 0; i < size->nterms; i++) {
+        const SizeTerm *term = &size->terms[i];
+        if (*left <= term->natoms) {
+            return false;
+        }
+        *left -= term->natoms + 1;
+        for (size_t k = 0; k < term->natoms; k++) {
+            if (term->atoms[k]->top != NULL && !spend(term->atoms[k]->top, left)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+bool ir_is_handy(const Size *size)
+{
+    size_t left = MAX_PARTS;
+    return size != NULL && spend(size, &left);
+}
+
 const Size *ir_times(Arena *arena, const Size *x, const Size *y)
 {
-    if (x == NULL || y == NULL || x->nterms * y->nterms > MAX_TERMS) {
+    if (x == NULL || y == NULL || x->nterms * y->nterms > MAX_PARTS) {
         return NULL;
     }
-    return size_mul(arena, x, y);
+    const Size *product = size_mul(arena, x, y);
+    return ir_is_handy(product) ? product : NULL;
 }
 
 const Size *type_count(Arena *arena, const Type *type)
