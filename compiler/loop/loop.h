@@ -235,8 +235,10 @@ bool kernel_equal(const Kernel *x, const Kernel *y);
 uint64_t kernel_hash(const Kernel *k); // the same for equal kernels
 
 // Runs every part in order. operands: [noperands] in storage form (float, int32_t, uint8_t);
-// expressions are computed in double and rounded when stored. False if an access leaves its buffer
-// (operand_counts: elements) or memory fails.
+// expressions are computed in double and rounded when stored. False if the kernel breaks a rule, an
+// access leaves its buffer (operand_counts: elements), a part reads scratch or output that it did
+// not store, or stores what another did, or memory fails. `fault` becomes 1 if a row's number was
+// clamped.
 bool kernel_eval(const Kernel *k, const SizeBinding *symbols, size_t nsymbols,
                  void *const *operands, const int64_t *operand_counts, uint32_t *fault, Buf *why);
 

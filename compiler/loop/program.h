@@ -89,7 +89,23 @@ typedef struct Program {
 
 Program *program_create(Arena *arena, Str name);
 void program_print(Buf *buf, const Program *p);
+// Whether the parts name each other rightly, steps fit their kernels, nothing is read before it is
+// written, and every kernel holds its rules; the first fault goes to `why`.
 bool program_verify(const Program *p, Buf *why);
+
+// What a run reads and writes, in storage form (float, int32_t, uint8_t), sized as the program
+// says.
+typedef struct ProgramData {
+    const void *const *inputs;    // [inputs]; NULL where an input with a default is left out
+    const void *const *constants; // [constants] in their stored layouts
+    void *const *outputs;         // [outputs]
+} ProgramData;
+
+// Checks the symbols' values and the inputs' ranges, then runs every step in order by kernel_eval.
+// Once the arena is laid out, buffers lie as it says. False after the first failure. `fault`
+// becomes 1 if a row's number was clamped.
+bool program_eval(const Program *p, const SizeBinding *symbols, size_t nsymbols,
+                  const ProgramData *data, uint32_t *fault, Buf *why);
 
 // What a model file says of itself beside the program; texts are copied into the artefact.
 typedef struct ArtefactInfo {
