@@ -2,6 +2,8 @@
 #define _XOPEN_SOURCE 700 // NOLINT: mkdtemp, symlink, mkfifo
 #include "io/file.h"
 
+#include "said.h"
+
 #include <dirent.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -67,20 +69,6 @@ static void assert_content(Env *env, const char *path, const char *text)
     assert_memory_equal(got.ptr, text, got.len);
 }
 
-// What was reported since the last call must hold `part`.
-static void assert_says(Env *env, const char *part)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    diag_flush(env->dx, out, false);
-    fclose(out);
-    if (!strstr(text, part)) {
-        fail_msg("expected \"%s\" in: %s", part, text);
-    }
-    free(text);
-}
-
 static void test_read(void **state)
 {
     Env *env = *state;
@@ -103,10 +91,10 @@ static void test_read_limits(void **state)
     Str text;
     put(path, "hello!");
     assert_false(file_read(env->arena, env->dx, path, 5, &text));
-    assert_says(env, "/a: the file has 6 bytes, but at most 5 are read");
+    assert_says(env->dx, "/a: the file has 6 bytes, but at most 5 are read");
     assert_int_equal(diag_exit_code(env->dx), 1);
     assert_false(file_read(env->arena, env->dx, "/dev/zero", 100000, &text));
-    assert_says(env, "/dev/zero: there are more than the 100000 bytes that are read");
+    assert_says(env->dx, "/dev/zero: there are more than the 100000 bytes that are read");
     assert_true(file_read(env->arena, env->dx, "/dev/null", 100000, &text));
     assert_int_equal(text.len, 0);
     assert_true(file_read(env->arena, env->dx, "/proc/self/status", 100000, &text));
@@ -118,12 +106,12 @@ static void test_read_failures(void **state)
     Env *env = *state;
     Str text;
     assert_false(file_read(env->arena, env->dx, in_dir(env, "none"), 5, &text));
-    assert_says(env, "/none: No such file or directory");
+    assert_says(env->dx, "/none: No such file or directory");
     assert_int_equal(diag_exit_code(env->dx), 3);
     assert_false(file_read(env->arena, env->dx, env->dir, 5, &text));
-    assert_says(env, "Is a directory");
+    assert_says(env->dx, "Is a directory");
     assert_false(file_read(env->arena, env->dx, "", 5, &text));
-    assert_says(env, "No such file or directory");
+    assert_says(env->dx, "No such file or directory");
 }
 
 static void test_map(void **state)
@@ -148,15 +136,15 @@ static void test_map_failures(void **state)
     Env *env = *state;
     FileMap map;
     assert_false(file_map(env->dx, in_dir(env, "none"), &map));
-    assert_says(env, "No such file or directory");
+    assert_says(env->dx, "No such file or directory");
     assert_false(file_map(env->dx, env->dir, &map));
-    assert_says(env, "Is a directory");
+    assert_says(env->dx, "Is a directory");
     assert_false(file_map(env->dx, "/dev/zero", &map));
-    assert_says(env, "/dev/zero: it is no regular file");
+    assert_says(env->dx, "/dev/zero: it is no regular file");
     // A pipe that nobody writes to must not block.
     assert_int_equal(mkfifo(in_dir(env, "pipe"), 0600), 0);
     assert_false(file_map(env->dx, in_dir(env, "pipe"), &map));
-    assert_says(env, "/pipe: it is no regular file");
+    assert_says(env->dx, "/pipe: it is no regular file");
 }
 
 static void test_write(void **state)
@@ -231,7 +219,7 @@ static void test_write_device(void **state)
     assert_int_equal(stat("/dev/null", &about), 0);
     assert_true(S_ISCHR(about.st_mode));
     assert_false(file_write_text(env->dx, "/dev/full", STR("x")));
-    assert_says(env, "cannot write /dev/full: No space left on device");
+    assert_says(env->dx, "cannot write /dev/full: No space left on device");
     assert_int_equal(diag_exit_code(env->dx), 3);
 }
 
@@ -241,17 +229,17 @@ static void test_write_nowhere(void **state)
     assert_int_equal(mkdir(in_dir(env, "sub"), 0700), 0);
     put(in_dir(env, "a"), "x");
     assert_null(file_create(env->dx, in_dir(env, "sub")));
-    assert_says(env, "/sub: it is a directory; name a file in it");
+    assert_says(env->dx, "/sub: it is a directory; name a file in it");
     assert_null(file_create(env->dx, in_dir(env, "sub/")));
-    assert_says(env, "/sub/: it is a directory; name a file in it");
+    assert_says(env->dx, "/sub/: it is a directory; name a file in it");
     assert_null(file_create(env->dx, in_dir(env, "none/b")));
-    assert_says(env, str_format(env->arena, "there is no directory %s/none", env->dir).ptr);
+    assert_says(env->dx, str_format(env->arena, "there is no directory %s/none", env->dir).ptr);
     assert_null(file_create(env->dx, in_dir(env, "none/")));
-    assert_says(env, "/none/: it is a directory");
+    assert_says(env->dx, "/none/: it is a directory");
     assert_null(file_create(env->dx, in_dir(env, "a/b")));
-    assert_says(env, "Not a directory");
+    assert_says(env->dx, "Not a directory");
     assert_null(file_create(env->dx, ""));
-    assert_says(env, "No such file or directory");
+    assert_says(env->dx, "No such file or directory");
 }
 
 static void test_name_too_long(void **state)
@@ -261,7 +249,7 @@ static void test_name_too_long(void **state)
     memset(name, 'x', 300);
     name[300] = '\0';
     assert_false(file_write_text(env->dx, in_dir(env, name), STR("x")));
-    assert_says(env, "File name too long");
+    assert_says(env->dx, "File name too long");
 }
 
 // Runs out of room in the middle: the old content stays, and nothing else.
@@ -282,7 +270,7 @@ static void test_no_room(void **state)
     bool is_good = file_commit(writer);
     setrlimit(RLIMIT_FSIZE, &before);
     assert_false(is_good);
-    assert_says(env, "/a: File too large");
+    assert_says(env->dx, "/a: File too large");
     assert_content(env, in_dir(env, "a"), "old");
 }
 
