@@ -70,8 +70,9 @@ bool ir_refuse(Builder *b, int arg, SizeOp op, const Size *left, const Size *rig
     buf_vformat(&buf, format, args);
     va_end(args);
     if (left == NULL || right == NULL) {
-        buf_add(&buf, STR(" (a size does not fit in 64 bits)"));
-    } else if (size_compare(op, left, right, graph->facts) == TRUTH_unknown) {
+        buf_add(&buf, STR(" (" IR_TOO_LARGE ")"));
+    } else if ((size_has_symbols(left) || size_has_symbols(right)) &&
+               size_compare(op, left, right, graph->facts) == TRUTH_unknown) {
         buf_format(&buf, " (%.*s)", STR_ARG(ir_undecided(graph, op, left, right)));
     }
     report(b, arg, &buf);

@@ -202,7 +202,7 @@ static bool infer_number(Call *c)
                ir_fail(c->b, 1, "%g does not fit %s", c->attr->value, shown(c, &c->out));
     }
     if (c->attr->size == NULL) {
-        return ir_fail(c->b, 1, "the size does not fit in 64 bits");
+        return ir_fail(c->b, 1, IR_TOO_LARGE);
     }
     return (c->out.rank == 0 && c->out.dtype != DT_bool) ||
            ir_fail(c->b, 0, "a size becomes one f32 or one i32, not %s", shown(c, &c->out));
@@ -577,7 +577,7 @@ static const Size *count_windows(Call *c, int64_t extra)
     }
     const Size *count = size_add(c->arena, size_div(c->arena, room, attr->stride), number(c, 1));
     if (count == NULL) {
-        ir_fail(c->b, -1, "a size does not fit in 64 bits");
+        ir_fail(c->b, -1, IR_TOO_LARGE);
     }
     return count;
 }
@@ -706,7 +706,7 @@ static bool infer_view(Call *c)
     for (size_t i = 0; i < c->out.rank; i++) {
         const Size *stride = c->attr->strides[i];
         const Size *span =
-            ir_times(c->arena, size_sub(c->arena, c->out.shape[i], number(c, 1)), stride);
+            size_mul(c->arena, size_sub(c->arena, c->out.shape[i], number(c, 1)), stride);
         if (holds(c, SIZE_lt, stride, zero)) {
             low = size_add(c->arena, low, span);
         } else {
@@ -715,7 +715,7 @@ static bool infer_view(Call *c)
     }
     const Size *count = type_count(c->arena, operand(c, 0));
     if (low == NULL || high == NULL || count == NULL) {
-        return ir_fail(c->b, -1, "a size does not fit in 64 bits");
+        return ir_fail(c->b, -1, IR_TOO_LARGE);
     }
     if (holds(c, SIZE_lt, low, zero) || holds(c, SIZE_ge, high, count)) {
         return ir_fail(c->b, -1, "elements %s to %s lie outside %s", shown_size(c, low),
@@ -853,12 +853,12 @@ bool ir_infer(Call *c)
     const Size **shape = start_like(c, &c->out);
     for (size_t i = 0; i < c->out.rank; i++) {
         shape[i] = ir_simplify(c->b->graph, shape[i]);
-        if (!ir_is_handy(shape[i])) {
-            return ir_fail(c->b, -1, "a size does not fit in 64 bits, or is too long");
+        if (shape[i] == NULL) {
+            return ir_fail(c->b, -1, IR_TOO_LARGE);
         }
     }
     // Bytes, with room for the elements of the reference's doubles.
-    if (ir_times(c->arena, type_count(c->arena, &c->out), number(c, 8)) == NULL) {
+    if (size_mul(c->arena, type_count(c->arena, &c->out), number(c, 8)) == NULL) {
         return ir_fail(c->b, -1, "%s has too many elements", shown(c, &c->out));
     }
     if (c->given != NULL && c->op != OP_kernel && !types_agree(c, c->given, &c->out)) {

@@ -6,6 +6,8 @@
 #include "ir/ir.h"
 
 #define IR_ANY_ARITY (-1)
+// What a NULL size means.
+#define IR_TOO_LARGE "a size is over 64 bits, or has too many terms"
 
 typedef enum AttrKind {
     ATTR_name,
@@ -76,10 +78,5 @@ bool ir_value_fits(DType dtype, double value);
 const Size *ir_simplify(const Graph *graph, const Size *size);
 // `[a, b]`, the list of sizes alone.
 Str ir_shape_text(Arena *arena, const Size *const *shape, size_t rank);
-// Whether a size exists and is short enough to work with: floors of sums of floors would grow
-// without bound.
-bool ir_is_handy(const Size *size);
-// x · y; NULL also where the product is too long to work with.
-const Size *ir_times(Arena *arena, const Size *x, const Size *y);
 
 #endif

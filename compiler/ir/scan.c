@@ -270,11 +270,11 @@ bool scan_double(Scan *scan, double *out)
 
 static const Size *sum(Scan *scan, size_t depth);
 
-// What is NULL, or too long to work with, is an error at `at`.
+// NULL is an error at `at`.
 static const Size *checked(Scan *scan, Place at, const Size *size)
 {
-    if (!ir_is_handy(size)) {
-        scan_fail(scan, at, "the size does not fit in 64 bits, or is too long an expression");
+    if (size == NULL) {
+        scan_fail(scan, at, IR_TOO_LARGE);
         return NULL;
     }
     return size;
@@ -331,7 +331,7 @@ static const Size *product(Scan *scan, bool is_negative, size_t depth)
             left = checked(scan, at, size_div(scan->arena, left, by));
         } else {
             const Size *right = factor(scan, false, depth);
-            left = right ? checked(scan, at, ir_times(scan->arena, left, right)) : NULL;
+            left = right ? checked(scan, at, size_mul(scan->arena, left, right)) : NULL;
         }
     }
     return left;

@@ -64,7 +64,7 @@ static bool check_bounds(Walk *w, const Size *start, const Size *stop, int arg)
     const Size *n = w->x->shape[w->axis];
     const Size *zero = constant(w, 0);
     if (start == NULL || stop == NULL) {
-        return ir_fail(w->b, arg, "a size does not fit in 64 bits");
+        return ir_fail(w->b, arg, IR_TOO_LARGE);
     }
     Buf text = {.arena = w->arena};
     buf_add(&text, STR("slice "));
@@ -104,7 +104,7 @@ static bool take_slice(Walk *w, const Subscript *sub, int arg)
         size_add(w->arena, size_sub(w->arena, stop, start), constant(w, stride - 1));
     const Size *count = ir_simplify(w->b->graph, size_div(w->arena, members, stride));
     if (count == NULL) {
-        return ir_fail(w->b, arg, "a size does not fit in 64 bits");
+        return ir_fail(w->b, arg, IR_TOO_LARGE);
     }
     w->start[w->axis] = step < 0 ? size_sub(w->arena, n, constant(w, 1)) : start;
     w->step[w->axis] = step;

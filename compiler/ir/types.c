@@ -1,9 +1,6 @@
 // Types: comparing, showing, counting; and what the type rules ask of sizes.
 #include "ir/internal.h"
 
-// Symbols and numbers that a size is written with, those inside of floors included.
-#define MAX_PARTS 4096
-
 bool type_equal(const Type *a, const Type *b)
 {
     if (a->dtype != b->dtype || a->rank != b->rank) {
@@ -51,46 +48,9 @@ Str ir_shape_text(Arena *arena, const Size *const *shape, size_t rank)
     return buf_str(&buf);
 }
 
-// Takes the parts of `size` off what is left; false when there is nothing left.
-static bool spend(const Size *size, size_t *left)
-{
-    for (size_t i = 0; i < size->nterms; i++) {
-        const SizeTerm *term = &size->terms[i];
-        if (*left <= term->natoms) {
-            return false;
-        }
-        *left -= term->natoms + 1;
-        for (size_t k = 0; k < term->natoms; k++) {
-            if (term->atoms[k]->top != NULL && !spend(term->atoms[k]->top, left)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-bool ir_is_handy(const Size *size)
-{
-    size_t left = MAX_PARTS;
-    return size != NULL && spend(size, &left);
-}
-
-const Size *ir_times(Arena *arena, const Size *x, const Size *y)
-{
-    if (x == NULL || y == NULL || x->nterms * y->nterms > MAX_PARTS) {
-        return NULL;
-    }
-    const Size *product = size_mul(arena, x, y);
-    return ir_is_handy(product) ? product : NULL;
-}
-
 const Size *type_count(Arena *arena, const Type *type)
 {
-    const Size *count = size_int(arena, 1);
-    for (size_t i = 0; i < type->rank; i++) {
-        count = ir_times(arena, count, type->shape[i]);
-    }
-    return count;
+    return size_product(arena, type->shape, type->rank);
 }
 
 const Size *ir_simplify(const Graph *graph, const Size *size)
@@ -117,31 +77,39 @@ bool ir_holds(const Graph *graph, SizeOp op, const Size *left, const Size *right
 
 typedef struct Names {
     Arena *arena;
+    const Size *among; // takes only the symbols of this, or all if it is NULL
     VEC(Str) found;
 } Names;
+
+static bool has_name(const Names *names, Str name)
+{
+    for (size_t i = 0; i < names->found.n; i++) {
+        if (str_equal(names->found.items[i], name)) {
+            return true;
+        }
+    }
+    return false;
+}
 
 static void add_name(void *ctx, Str name)
 {
     Names *names = ctx;
-    for (size_t i = 0; i < names->found.n; i++) {
-        if (str_equal(names->found.items[i], name)) {
-            return;
-        }
+    Names inner = {.arena = names->arena};
+    if (names->among != NULL) {
+        size_symbols(names->among, add_name, &inner);
     }
-    vec_push(names->arena, &names->found, name);
+    if (!has_name(names, name) && (names->among == NULL || has_name(&inner, name))) {
+        vec_push(names->arena, &names->found, name);
+    }
 }
 
 Str ir_undecided(const Graph *graph, SizeOp op, const Size *left, const Size *right)
 {
     Arena *arena = graph->arena;
-    Names names = {.arena = arena};
-    const Size *difference = size_sub(arena, left, right);
-    if (difference != NULL) {
-        size_symbols(difference, add_name, &names);
-    } else {
-        size_symbols(left, add_name, &names);
-        size_symbols(right, add_name, &names);
-    }
+    // What cancels out decides nothing.
+    Names names = {.arena = arena, .among = size_sub(arena, left, right)};
+    size_symbols(left, add_name, &names);
+    size_symbols(right, add_name, &names);
     Buf condition = {.arena = arena};
     size_print(&condition, left);
     buf_format(&condition, " %s ", size_op_text(op));
