@@ -307,7 +307,7 @@ static bool take_axes(Call *c, bool sort)
     }
     int64_t *axes = arena_new(c->arena, int64_t, attr->naxes);
     for (size_t i = 0; i < attr->naxes; i++) {
-        int64_t axis;
+        int64_t axis = 0;
         if (!ir_axis(c->b, 1, attr->axes[i], x->rank, &axis)) {
             return false;
         }
