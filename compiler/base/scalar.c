@@ -182,9 +182,12 @@ static double to_i32(double x)
     return x >= INT32_MAX ? (double)INT32_MAX : (double)(int32_t)x;
 }
 
-// What i32 computes otherwise than double does. False: nothing of it concerns `fn`.
+// What i32 computes otherwise than double does. False: `fn` is none of that.
 static bool eval_i32(Scalar fn, const double *args, double *out)
 {
+    if (fn != S_add && fn != S_sub && fn != S_mul && fn != S_neg && fn != S_abs) {
+        return false;
+    }
     int64_t x = (int64_t)args[0];
     int64_t y = infos[fn].arity > 1 ? (int64_t)args[1] : 0;
     if (fn == S_add) {
@@ -193,12 +196,8 @@ static bool eval_i32(Scalar fn, const double *args, double *out)
         *out = wrapped(x - y);
     } else if (fn == S_mul) {
         *out = wrapped(x * y);
-    } else if (fn == S_neg) {
-        *out = wrapped(-x);
-    } else if (fn == S_abs) {
-        *out = wrapped(x < 0 ? -x : x);
-    } else {
-        return false;
+    } else { // neg and abs
+        *out = wrapped(fn == S_neg || x < 0 ? -x : x);
     }
     return true;
 }
