@@ -126,7 +126,7 @@ static SlStatus check_image(SliFile *file, SlError *error)
         SL_TRY(sli_file_read(file, header.e_phoff + i * sizeof segment, &segment, sizeof segment,
                              error));
         uint64_t segment_end = end_of(segment.p_offset, segment.p_filesz, 1);
-        if (segment.p_type == PT_LOAD && segment_end > end)
+        if (segment_end > end)
             end = segment_end;
     }
     if (end > file->bytes)

@@ -50,11 +50,15 @@ void remove_work_folder(void) { nftw(work_folder(), remove_one, 8, FTW_DEPTH | F
 
 const char *path_in(const char *folder, const char *name)
 {
-    static char paths[4][512];
-    static unsigned next;
-    char *path = paths[next++ % 4];
-    must(snprintf(path, sizeof paths[0], "%s/%s", folder, name) < (int)sizeof paths[0], name);
-    return path;
+    enum { MOST = 64, LONGEST = 256 };
+    static char paths[MOST][LONGEST];
+    char path[LONGEST];
+    must(snprintf(path, sizeof path, "%s/%s", folder, name) < LONGEST, name);
+    unsigned i = 0;
+    while (i < MOST && paths[i][0] && strcmp(paths[i], path) != 0)
+        i++;
+    must(i < MOST, "paths");
+    return strcpy(paths[i], path);
 }
 
 Bytes read_bytes(const char *path)
@@ -123,16 +127,21 @@ static const SlAbiModel *query_wanted(uint32_t max_abi)
     return max_abi >= table_wanted->abi ? table_wanted : NULL;
 }
 
+SlModel *open_table_with(const SlAbiModel *table, const SlOpenOptions *options, SlError *error)
+{
+    SlModel *model;
+    table_wanted = table;
+    sl_model_from_query(query_wanted, options, &model, error);
+    return model;
+}
+
 SlModel *open_table(const SlAbiModel *table, SlError *error)
 {
     static _Alignas(64) float weights[TINY_WEIGHTS + SL_ABI_SLACK / 4];
     fill_weights(weights);
     const SlOpenOptions options = {
         .weights = weights, .weights_bytes = TINY_WEIGHTS * 4, .verify = 1};
-    SlModel *model;
-    table_wanted = table;
-    sl_model_from_query(query_wanted, &options, &model, error);
-    return model;
+    return open_table_with(table, &options, error);
 }
 
 SlModel *open_linked(void)

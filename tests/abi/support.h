@@ -14,7 +14,7 @@ void fill_weights(float *weights);
 const char *work_folder(void);
 void remove_work_folder(void);
 
-// `folder`/`name` in one of a few static buffers.
+// `folder`/`name`; the same text for the same name, which stays.
 const char *path_in(const char *folder, const char *name);
 
 typedef struct Bytes {
@@ -35,6 +35,7 @@ void write_weights(const char *path);
 SlModel *open_linked(void);
 // A model of another table, which must live as long; NULL and *error if it is refused.
 SlModel *open_table(const SlAbiModel *table, SlError *error);
+SlModel *open_table_with(const SlAbiModel *table, const SlOpenOptions *options, SlError *error);
 
 enum { BAG_MOST = 32 };
 
