@@ -27,8 +27,7 @@ typedef struct Passes {
 // A reduction that takes a pass.
 static bool takes_pass(const Passes *p, const Node *node)
 {
-    return region_is_reduce(node) && p->r->held[node->id].kind == HELD_no &&
-           !region_is_written_out(node);
+    return lower_takes_pass(node) && p->r->held[node->id].kind == HELD_no;
 }
 
 // Elements of the node's row, 0 if it has none (it is the same for the whole row); -1 if a size is
@@ -222,9 +221,18 @@ static void row_loops_end(const Passes *p, const RowLoops *loops)
     }
 }
 
-static double identity(Op op)
+// What a reduction over nothing would be.
+static double identity(const Node *node)
 {
-    return op == OP_reduce_sum ? 0.0 : op == OP_reduce_max ? -(double)INFINITY : (double)INFINITY;
+    Scalar fn = region_reduce_function(node);
+    bool whole = node->type.dtype == DT_i32;
+    if (fn == S_max) {
+        return whole ? INT32_MIN : -(double)INFINITY;
+    }
+    if (fn == S_min) {
+        return whole ? INT32_MAX : (double)INFINITY;
+    }
+    return fn == S_and ? 1 : 0;
 }
 
 // One pass's loop over the rows shaped as `shape`: reductions to a value, and rows that are kept.
@@ -245,7 +253,7 @@ static void emit_row_loop(Passes *p, const Node *const *reduces, size_t nreduces
         held->kind = HELD_value;
         held->value = kernel_add_value(r->kernel);
         stmt_reduce(r->arena, row_vector(&loops), held->value, region_reduce_function(node),
-                    identity(node->op), value);
+                    identity(node), value);
     }
     row_loops_end(p, &loops);
 }
@@ -257,7 +265,7 @@ static void emit_accumulation(Passes *p, const Node *node, int64_t count)
     hold_row(p, node, count);
     RowLoops clear = row_loops(p, node, SIZE_MAX);
     store_held(p, row_scope(&clear), node, clear.index,
-               expr_const(r->arena, node->type.dtype, identity(node->op)));
+               expr_const(r->arena, node->type.dtype, identity(node)));
     row_loops_end(p, &clear);
 
     size_t axis = (size_t)node->attr.axes[0];
@@ -363,8 +371,7 @@ static size_t outer_axes(const Region *r)
     size_t nouter = SIZE_MAX;
     for (size_t i = 0; i < r->graph->nodes.n; i++) {
         const Node *node = r->graph->nodes.items[i];
-        if (region_is_reduce(node) && !region_is_written_out(node) &&
-            (size_t)node->attr.axes[0] < nouter) {
+        if (lower_takes_pass(node) && (size_t)node->attr.axes[0] < nouter) {
             nouter = (size_t)node->attr.axes[0];
         }
     }

@@ -118,25 +118,57 @@ static Affine *broadcast_index(Region *r, const Node *from, size_t rank, const A
     return out;
 }
 
-// The index of the operand of a reshape that adds and drops axes of length 1 only.
-static Affine *unit_reshape_index(Region *r, const Node *node, const Affine *index)
+// The axis of a view that walks axis `axis` of its operand, or SIZE_MAX: it steps as the operand's
+// axis does.
+static size_t walking_axis(const Node *view, const Size *stride, const Size *length)
 {
-    const Type *from = &node->args[0]->type;
-    Affine *out = arena_new(r->arena, Affine, from->rank + 1);
-    size_t j = 0;
-    for (size_t i = 0; i < from->rank; i++) {
-        if (size_is(from->shape[i], 1)) {
-            out[i] = affine_int(r->arena, 0);
-            continue;
+    for (size_t v = 0; v < view->type.rank; v++) {
+        if (size_equal(view->attr.strides[v], stride) && size_equal(view->type.shape[v], length)) {
+            return v;
         }
-        while (j < node->type.rank && size_is(node->type.shape[j], 1)) {
-            j++;
+    }
+    return SIZE_MAX;
+}
+
+// Fills for each axis of the operand the view's axis that walks it (SIZE_MAX: it has one member).
+static bool fold_axes(Arena *a, const Node *view, size_t *walks)
+{
+    const Type *x = &view->args[0]->type;
+    const Size **strides = contiguous_strides(a, x);
+    size_t nwalked = 0;
+    for (size_t i = 0; i < x->rank; i++) {
+        bool single = size_is(x->shape[i], 1);
+        walks[i] = single ? SIZE_MAX : walking_axis(view, strides[i], x->shape[i]);
+        if (!single && walks[i] == SIZE_MAX) {
+            return false;
         }
-        if (j == node->type.rank || !size_equal(node->type.shape[j], from->shape[i])) {
-            die("kernel region: reshape of a computed value from %zu to %zu axes",
-                (size_t)from->rank, (size_t)node->type.rank);
-        }
-        out[i] = index[j++];
+        nwalked += !single;
+    }
+    for (size_t v = 0; v < view->type.rank; v++) {
+        bool stands = size_is(view->type.shape[v], 1) || size_is(view->attr.strides[v], 0);
+        nwalked -= !stands;
+    }
+    return nwalked == 0 && size_is(view->attr.offset, 0);
+}
+
+bool lower_view_folds(const Node *view)
+{
+    Arena *a = arena_create();
+    bool folds = fold_axes(a, view, arena_new(a, size_t, view->args[0]->type.rank + 1));
+    arena_destroy(a);
+    return folds;
+}
+
+static Affine *folded_index(Region *r, const Node *view, const Affine *index)
+{
+    const Type *x = &view->args[0]->type;
+    size_t *walks = arena_new(r->arena, size_t, x->rank + 1);
+    if (!fold_axes(r->arena, view, walks)) {
+        die("kernel region: view %u of a computed value does not fold", view->id);
+    }
+    Affine *out = arena_new(r->arena, Affine, x->rank + 1);
+    for (size_t i = 0; i < x->rank; i++) {
+        out[i] = walks[i] == SIZE_MAX ? affine_int(r->arena, 0) : index[walks[i]];
     }
     return out;
 }
@@ -177,6 +209,11 @@ static const Expr *gather_value(Region *r, Scope *scope, const Node *node, const
     return expr_load(r->arena, r->kernel, access);
 }
 
+bool lower_takes_pass(const Node *node)
+{
+    return region_is_reduce(node) && !region_is_written_out(node);
+}
+
 bool region_is_reduce(const Node *node)
 {
     return node->op == OP_reduce_sum || node->op == OP_reduce_max || node->op == OP_reduce_min;
@@ -184,6 +221,9 @@ bool region_is_reduce(const Node *node)
 
 Scalar region_reduce_function(const Node *node)
 {
+    if (node->type.dtype == DT_bool) {
+        return node->op == OP_reduce_max ? S_or : S_and;
+    }
     return node->op == OP_reduce_sum ? S_add : node->op == OP_reduce_max ? S_max : S_min;
 }
 
@@ -243,9 +283,7 @@ static const Expr *compute(Region *r, Scope *scope, const Node *node, const Affi
     case OP_map: return map_value(r, scope, node, index);
     case OP_gather: return gather_value(r, scope, node, index);
     case OP_copy: return region_value(r, scope, x, index);
-    case OP_reshape: return region_value(r, scope, x, unit_reshape_index(r, node, index));
-    case OP_broadcast:
-        return region_value(r, scope, x, broadcast_index(r, x, node->type.rank, index));
+    case OP_view: return region_value(r, scope, x, folded_index(r, node, index));
     case OP_reduce_sum:
     case OP_reduce_max:
     case OP_reduce_min: return short_reduction(r, scope, node, index);
@@ -300,17 +338,6 @@ const Node *region_output_node(const Region *r, size_t k)
     return node;
 }
 
-// Where a permuting view puts axis `axis` of x: the view's axis that steps as x's does.
-static size_t permuted_axis(const Node *view, const Size *stride, const Size *length)
-{
-    for (size_t v = 0; v < view->type.rank; v++) {
-        if (size_equal(view->attr.strides[v], stride) && size_equal(view->type.shape[v], length)) {
-            return v;
-        }
-    }
-    die("kernel region: node %u is stored through a view that is no permutation", view->id);
-}
-
 void region_store_output(Region *r, size_t k, Scope *scope, const Affine *index, const Expr *value)
 {
     const Node *output = r->graph->outputs.items[k].node;
@@ -322,8 +349,10 @@ void region_store_output(Region *r, size_t k, Scope *scope, const Affine *index,
         if (size_is(node->type.shape[i], 1)) {
             continue;
         }
-        size_t to =
-            node == output ? i : permuted_axis(output->args[0], own[i], node->type.shape[i]);
+        size_t to = node == output ? i : walking_axis(output->args[0], own[i], node->type.shape[i]);
+        if (to == SIZE_MAX) {
+            die("kernel region: node %u is stored through a view that is no permutation", node->id);
+        }
         access.at = add_strided(r, access.at, &index[i], strides[to]);
     }
     stmt_store(r->arena, scope->to, access, value);
