@@ -2,11 +2,9 @@
 //
 // The host may have set a locale with a decimal comma, so whatever reads or writes a number does it
 // in the C locale of its own thread.
-#define _POSIX_C_SOURCE 200809L // NOLINT: newlocale, uselocale
 #include "base/str.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <float.h>
 #include <locale.h>
 #include <math.h>

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 // ASan ends a process that asks for too much, where calloc itself says NULL.
-const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
 
 static bool is_zero(const unsigned char *bytes, size_t n)

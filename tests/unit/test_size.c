@@ -475,7 +475,7 @@ static void test_random_expressions_compute_what_numbers_do(void **state)
 {
     (void)state;
     size_t ncompared = 0;
-    for (seed = 1; ncompared < 20000;) {
+    for (seed = 1; ncompared < 10000;) {
         ArenaMark mark = arena_mark(arena);
         for (size_t i = 0; i < SYMBOLS; i++) {
             values[i].value = random_below(9) + 1;
@@ -769,7 +769,7 @@ static Condition random_condition(void)
 static void test_what_is_decided_holds(void **state)
 {
     (void)state;
-    enum { ROUNDS = 3000, NCONDITIONS = 3, NQUESTIONS = 8, MOST = 9 };
+    enum { ROUNDS = 1200, NCONDITIONS = 3, NQUESTIONS = 8, MOST = 9 };
     size_t ndecided = 0;
     size_t nmet = 0;
     seed = 99;
