@@ -81,10 +81,19 @@ bool ir_refuse(Builder *b, int arg, SizeOp op, const Size *left, const Size *rig
 
 // ---- nodes ----
 
+// A list that an operation needs and the caller forgot is a fault of ours.
+static void need_list(const void *list, size_t n)
+{
+    if (list == NULL && n > 0) {
+        die("an attribute's list of %zu is missing", n);
+    }
+}
+
 static const int64_t *copy_ints(Arena *arena, const int64_t *from, size_t n)
 {
     int64_t *to = arena_new(arena, int64_t, n);
-    for (size_t i = 0; i < n; i++) {
+    need_list(from, n);
+    for (size_t i = 0; from != NULL && i < n; i++) {
         to[i] = from[i];
     }
     return to;
@@ -93,7 +102,8 @@ static const int64_t *copy_ints(Arena *arena, const int64_t *from, size_t n)
 static const Size *const *copy_sizes(const Graph *graph, const Size *const *from, size_t n)
 {
     const Size **to = arena_new(graph->arena, const Size *, n);
-    for (size_t i = 0; i < n; i++) {
+    need_list(from, n);
+    for (size_t i = 0; from != NULL && i < n; i++) {
         to[i] = ir_simplify(graph, from[i]);
     }
     return to;

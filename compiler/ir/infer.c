@@ -105,33 +105,48 @@ static bool at_least(Call *c, int arg, const char *name, int64_t value, int64_t 
                                      (long long)least, (long long)value);
 }
 
-// The sizes all operands broadcast to, without their last `skip` axes; shape: [rank], rank being
-// the highest.
+// "f32[2, 3] and f32[4]", without operands of one element.
+static const char *shown_operands(const Call *c)
+{
+    Buf types = {.arena = c->arena};
+    for (size_t i = 0; i < c->nargs; i++) {
+        if (operand(c, i)->rank > 0) {
+            buf_add(&types, types.len > 0 ? STR(" and ") : STR(""));
+            type_print(&types, operand(c, i));
+        }
+    }
+    return types.ptr;
+}
+
+// The size of one axis, counted from the back, that all operands broadcast to; NULL after a report.
+static const Size *broadcast_axis(Call *c, size_t from_back)
+{
+    const Size *size = number(c, 1);
+    for (size_t i = 0; i < c->nargs; i++) {
+        const Type *type = operand(c, i);
+        const Size *n = from_back <= type->rank ? type->shape[type->rank - from_back] : NULL;
+        if (n == NULL || size_is(n, 1)) {
+            continue;
+        }
+        if (size_is(size, 1)) {
+            size = n;
+        } else if (!holds(c, SIZE_eq, size, n)) {
+            ir_refuse(c->b, -1, SIZE_eq, size, n, "shapes do not broadcast: %s", shown_operands(c));
+            return NULL;
+        }
+    }
+    return size;
+}
+
+// The sizes all operands broadcast to, but for their last `skip` axes; shape: [rank], the highest
+// rank less `skip`.
 static bool broadcast_shapes(Call *c, size_t skip, const Size **shape, size_t rank)
 {
     for (size_t axis = 0; axis < rank; axis++) {
-        const Size *size = NULL;
-        for (size_t i = 0; i < c->nargs; i++) {
-            size_t own = operand(c, i)->rank - skip;
-            if (axis + own < rank) {
-                continue;
-            }
-            const Size *n = operand(c, i)->shape[axis + own - rank];
-            if (size == NULL || size_is(size, 1)) {
-                size = n;
-            } else if (!size_is(n, 1) && !holds(c, SIZE_eq, size, n)) {
-                Buf types = {.arena = c->arena};
-                for (size_t k = 0; k < c->nargs; k++) {
-                    if (operand(c, k)->rank > 0) {
-                        buf_add(&types, types.len > 0 ? STR(" and ") : STR(""));
-                        type_print(&types, operand(c, k));
-                    }
-                }
-                return ir_refuse(c->b, -1, SIZE_eq, size, n, "shapes do not broadcast: %.*s",
-                                 STR_ARG(buf_str(&types)));
-            }
+        shape[axis] = broadcast_axis(c, rank - axis + skip);
+        if (shape[axis] == NULL) {
+            return false;
         }
-        shape[axis] = size;
     }
     return true;
 }

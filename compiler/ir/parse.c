@@ -257,18 +257,21 @@ static bool parse_before(Parser *p, Draft *draft, AttrKind kind)
 
 static bool parse_body(Parser *p, Graph *graph);
 
-static bool parse_operand(Parser *p, Node **out)
+// NULL after a report.
+static Node *parse_operand(Parser *p)
 {
     Token token = p->scan.token;
     if (token.kind != TOKEN_label) {
-        return scan_fail(&p->scan, token.at, "expected an operand, as %%3");
+        scan_fail(&p->scan, token.at, "expected an operand, as %%3");
+        return NULL;
     }
-    *out = map_get(&p->labels, token.text);
-    if (*out == NULL) {
-        return scan_fail(&p->scan, token.at, "there is no %.*s before this", STR_ARG(token.text));
+    Node *node = map_get(&p->labels, token.text);
+    if (node == NULL) {
+        scan_fail(&p->scan, token.at, "there is no %.*s before this", STR_ARG(token.text));
+        return NULL;
     }
     scan_next(&p->scan);
-    return true;
+    return node;
 }
 
 static bool parse_op(Parser *p, Draft *draft)
@@ -362,8 +365,8 @@ static bool parse_node(Parser *p)
         }
     }
     while (p->scan.token.kind == TOKEN_label || draft.args.n > 0) {
-        Node *arg;
-        if (!parse_operand(p, &arg)) {
+        Node *arg = parse_operand(p);
+        if (arg == NULL) {
             return false;
         }
         vec_push(p->arena, &draft.args, arg);
@@ -412,12 +415,12 @@ static bool parse_output(Parser *p, Graph *graph)
 {
     Place at = p->scan.token.at;
     Str name = {0};
-    Node *node;
     scan_next(&p->scan);
     if (!p->in_region && (!scan_text(&p->scan, &name) || !scan_expect(&p->scan, "="))) {
         return false;
     }
-    if (!parse_operand(p, &node)) {
+    Node *node = parse_operand(p);
+    if (node == NULL) {
         return false;
     }
     if (node->op == OP_kernel) {

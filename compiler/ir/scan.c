@@ -285,7 +285,7 @@ static const Size *factor(Scan *scan, bool is_negative, size_t depth)
     Token token = scan->token;
     const Size *size = NULL;
     if (token.kind == TOKEN_number) {
-        int64_t n;
+        int64_t n = 0;
         return take_int(scan, is_negative, &n) ? size_int(scan->arena, n) : NULL;
     }
     if (token.kind == TOKEN_word) {
@@ -319,7 +319,7 @@ static const Size *product(Scan *scan, bool is_negative, size_t depth)
         bool is_division = scan_is(scan, "/");
         scan_next(scan);
         if (is_division) {
-            int64_t by;
+            int64_t by = 0;
             Place by_at = scan->token.at;
             if (!take_int(scan, false, &by)) {
                 return NULL;
