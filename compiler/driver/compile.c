@@ -1,7 +1,6 @@
 // The flow of a compilation, as straight-line code.
 #include "driver/compile.h"
 
-#include "driver/version.h"
 #include "io/file.h"
 #include "io/link.h"
 #include "loop/lower.h"
@@ -57,7 +56,7 @@ static ArtefactInfo describe(Arena *arena, const CompileOptions *options, const 
     }
     return (ArtefactInfo){.spec = c->spec.text,
                           .flags = options->flags,
-                          .compiler = STR(SLUICE_VERSION),
+                          .compiler = STR("sluice " SLUICE_VERSION),
                           .graph = buf_str(&graph),
                           .prepare = buf_str(&prepare)};
 }

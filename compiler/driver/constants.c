@@ -1,6 +1,8 @@
 // The constants: `prepare` is evaluated one output at a time and streamed to a file, so that memory
 // holds one constant. What only moves a parameter's elements (most of a model's weights: packing)
 // goes in float32, straight; the rest goes through the evaluator, in double.
+#define _GNU_SOURCE // O_TMPFILE
+
 #include "driver/compile.h"
 #include "ir/eval.h"
 #include "loop/target.h"

@@ -1,4 +1,6 @@
 // SPEC: what the command line names as the model.
+#define _XOPEN_SOURCE 700 // realpath
+
 #include "driver/compile.h"
 #include "io/file.h"
 #include "io/import.h"

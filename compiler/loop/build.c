@@ -201,7 +201,7 @@ const Expr *expr_value(Arena *a, DType dtype, Value id)
 
 const Expr *expr_map(Arena *a, Scalar fn, const Expr *const *args, size_t nargs)
 {
-    DType types[3];
+    DType types[3] = {DT_f32};
     if (nargs != scalar_arity(fn) || nargs > sizeof types / sizeof *types)
         die("%s of %zu operands", scalar_name(fn), nargs);
     const Expr **copy = arena_new(a, const Expr *, nargs);
@@ -211,7 +211,7 @@ const Expr *expr_map(Arena *a, Scalar fn, const Expr *const *args, size_t nargs)
     }
     Expr *e = new_expr(a, EXPR_map, DT_f32);
     if (!scalar_result(fn, types, &e->dtype))
-        die("%s does not take %s …", scalar_name(fn), dtype_name(types[0]));
+        die("%s does not take %s", scalar_name(fn), dtype_name(types[nargs - 1]));
     e->fn = fn;
     e->nargs = nargs;
     e->args = copy;

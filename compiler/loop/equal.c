@@ -11,8 +11,13 @@ static bool same_size(const Size *x, const Size *y)
     return x == y || (x && y && size_equal(x, y));
 }
 
-// By bits: NaN equals NaN, and 0 does not equal -0.
-static bool same_number(double x, double y) { return memcmp(&x, &y, sizeof x) == 0; }
+// Numbers are compared by their bits: NaN equals NaN, and 0 does not equal -0.
+static uint64_t bits_of(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
 
 static bool same_affine(const Affine *x, const Affine *y)
 {
@@ -46,7 +51,7 @@ bool expr_equal(const Expr *x, const Expr *y)
     if (!x || !y || x->kind != y->kind || x->dtype != y->dtype)
         return false;
     switch (x->kind) {
-    case EXPR_const: return same_number(x->value, y->value);
+    case EXPR_const: return bits_of(x->value) == bits_of(y->value);
     case EXPR_size: return same_size(x->size, y->size);
     case EXPR_index: return same_affine(&x->index, &y->index);
     case EXPR_load: return same_access(&x->access, &y->access);
@@ -85,7 +90,7 @@ static bool same_reductions(const Stmt *x, const Stmt *y)
     for (size_t i = 0; i < x->reductions.n; i++) {
         const Reduction *p = &x->reductions.items[i];
         const Reduction *q = &y->reductions.items[i];
-        if (p->id != q->id || p->fn != q->fn || !same_number(p->start, q->start) ||
+        if (p->id != q->id || p->fn != q->fn || bits_of(p->start) != bits_of(q->start) ||
             !expr_equal(p->update, q->update))
             return false;
     }
@@ -170,18 +175,11 @@ static uint64_t mix_access(uint64_t hash, const Access *x)
     return hash;
 }
 
-static uint64_t mix_number(uint64_t hash, double x)
-{
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return mix(hash, bits);
-}
-
 static uint64_t mix_expr(uint64_t hash, const Expr *e)
 {
     hash = mix(mix(hash, e->kind), e->dtype);
     switch (e->kind) {
-    case EXPR_const: return mix_number(hash, e->value);
+    case EXPR_const: return mix(hash, bits_of(e->value));
     case EXPR_size: return mix_size(hash, e->size);
     case EXPR_index: return mix_affine(hash, &e->index);
     case EXPR_load: return mix_access(hash, &e->access);
@@ -202,7 +200,7 @@ static uint64_t mix_loop(uint64_t hash, const Stmt *s)
     hash = mix_size(mix(mix(hash, s->tag), s->var), s->extent);
     for (size_t i = 0; i < s->reductions.n; i++) {
         const Reduction *r = &s->reductions.items[i];
-        hash = mix_expr(mix_number(mix(mix(hash, r->id), r->fn), r->start), r->update);
+        hash = mix_expr(mix(mix(mix(hash, r->id), r->fn), bits_of(r->start)), r->update);
     }
     return mix_body(hash, &s->body);
 }

@@ -311,9 +311,7 @@ static bool lower_kernel(Lower *l, const Node *node)
     };
     count_uses(&region);
     foresee_operands(&region);
-    if (!lower[node->attr.kernel](&region)) {
-        return false;
-    }
+    bool ok = lower[node->attr.kernel](&region);
     vec_push(l->arena, &l->program->kernels, region.kernel);
     Operand *operands = arena_new(l->arena, Operand, region.slots.n);
     for (size_t i = 0; i < region.slots.n; i++) {
@@ -325,7 +323,7 @@ static bool lower_kernel(Lower *l, const Node *node)
                  .noperands = region.slots.n,
                  .operands = operands};
     vec_push(l->arena, &l->program->steps, step);
-    return true;
+    return ok;
 }
 
 // ---- the program's face ----

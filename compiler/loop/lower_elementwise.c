@@ -14,22 +14,32 @@ typedef struct Nest {
     const Size *shift;
 } Nest;
 
-static bool emit_nest(Region *r, Stmts *to, const Nest *nest, const Node *const *nodes,
+// A last axis of free length (the batch) is no vector: each of its members is one of its own.
+static bool has_vector(const Type *type)
+{
+    return type->rank > 0 && size_is_int(type->shape[type->rank - 1], NULL);
+}
+
+static size_t outer_axes(const Type *type)
+{
+    return has_vector(type) ? type->rank - 1 : type->rank;
+}
+
+static void emit_nest(Region *r, Stmts *to, const Nest *nest, const Node *const *nodes,
                       const size_t *outputs, size_t nnodes)
 {
     const Type *type = &nodes[0]->type;
-    for (size_t i = nest->first; i + 1 < type->rank; i++) {
+    size_t outer_end = outer_axes(type);
+    for (size_t i = nest->first; i < outer_end; i++) {
         Stmt *loop = loop_new(r, LOOP_serial, "i", type->shape[i]);
         nest->index[i] = loop_index(r, loop);
         vec_push(r->arena, to, loop);
         to = &loop->body;
     }
-    int64_t lanes = 1;
-    if (type->rank > 0 && !region_fixed(r, type->shape[type->rank - 1], "the last axis", &lanes)) {
-        return false;
-    }
-    Stmt *vector = loop_new(r, LOOP_vector, "v", size_int(r->arena, lanes));
-    if (type->rank > 0) {
+    bool vectorised = has_vector(type);
+    const Size *lanes = vectorised ? type->shape[type->rank - 1] : size_int(r->arena, 1);
+    Stmt *vector = loop_new(r, LOOP_vector, "v", lanes);
+    if (vectorised) {
         nest->index[type->rank - 1] = loop_index(r, vector);
     }
     Scope outer = {.to = to, .var = NO_VAR};
@@ -38,26 +48,25 @@ static bool emit_nest(Region *r, Stmts *to, const Nest *nest, const Node *const 
         const Expr *value = region_value(r, &inner, nodes[k], nest->index);
         Affine *at = arena_new(r->arena, Affine, type->rank + 1);
         for (size_t i = 0; i < type->rank; i++) {
-            at[i] = nest->shift && i == nest->axis
-                        ? affine_add(r->arena, nest->index[i], affine_size(nest->shift))
-                        : nest->index[i];
+            bool shifted = nest->shift && i == nest->axis;
+            at[i] = shifted ? affine_add(r->arena, nest->index[i], affine_size(nest->shift))
+                            : nest->index[i];
         }
         region_store_output(r, outputs[k], &inner, at, value);
     }
     vec_push(r->arena, to, vector);
-    return true;
 }
 
 static int64_t rows_of_a_part(const Type *type)
 {
     int64_t lanes = 1;
-    if (type->rank > 0 && !size_is_int(type->shape[type->rank - 1], &lanes)) {
-        return 1;
+    if (has_vector(type)) {
+        size_is_int(type->shape[type->rank - 1], &lanes);
     }
     return lanes >= PART_ELEMENTS ? 1 : PART_ELEMENTS / lanes;
 }
 
-static bool lower_concat(Region *r, const Node *concat)
+static void lower_concat(Region *r, const Node *concat)
 {
     size_t axis = (size_t)concat->attr.axis;
     size_t rank = concat->type.rank;
@@ -73,12 +82,9 @@ static bool lower_concat(Region *r, const Node *concat)
             at[k] = index[k];
         }
         Nest nest = {.first = shared, .index = at, .axis = axis, .shift = shift};
-        if (!emit_nest(r, to, &nest, &part, &output, 1)) {
-            return false;
-        }
+        emit_nest(r, to, &nest, &part, &output, 1);
         shift = size_add(r->arena, shift, part->type.shape[axis]);
     }
-    return true;
 }
 
 bool lower_elementwise(Region *r)
@@ -91,12 +97,14 @@ bool lower_elementwise(Region *r)
         outputs[k] = k;
     }
     if (nodes[0]->op == OP_concat) {
-        return lower_concat(r, nodes[0]);
+        lower_concat(r, nodes[0]);
+        return true;
     }
     const Type *type = &nodes[0]->type;
-    size_t outer = type->rank > 0 ? type->rank - 1 : 0;
+    size_t outer = outer_axes(type);
     Affine *index = arena_new(r->arena, Affine, type->rank + 1);
     Stmts *to = region_outer_loops(r, type->shape, outer, rows_of_a_part(type), index);
     Nest nest = {.first = outer, .index = index};
-    return emit_nest(r, to, &nest, nodes, outputs, n);
+    emit_nest(r, to, &nest, nodes, outputs, n);
+    return true;
 }

@@ -181,7 +181,7 @@ static bool check_value(Check *c, const Expr *e)
 
 static bool check_map(Check *c, const Expr *e)
 {
-    DType types[LOOP_MAX_ARITY];
+    DType types[LOOP_MAX_ARITY] = {DT_f32};
     if (e->fn >= S_count || e->nargs != scalar_arity(e->fn) || e->nargs > LOOP_MAX_ARITY)
         return fail(c, "a function has %zu operands", e->nargs);
     for (size_t i = 0; i < e->nargs; i++) {

@@ -127,6 +127,6 @@ Graph *pass_prepare(PassContext *cx, Graph *graph)
             rw.now[i] = make_constant(&p, &rw, node);
         }
     }
-    rw.to->prepare = p.prepare;
+    rw.to->prepare = p.prepare->outputs.n > 0 ? p.prepare : NULL;
     return rewrite_end(&rw);
 }

@@ -115,7 +115,8 @@ static bool collect_regions(Arena *tmp, const Program *p, Regions *regions)
             item.bytes > INT64_MAX - PLACE_ALIGN)
             return false;
         item.bytes = (item.bytes + PLACE_ALIGN - 1) / PLACE_ALIGN * PLACE_ALIGN;
-        vec_push(tmp, &find_region(tmp, regions, factor)->items, item);
+        Region *region = find_region(tmp, regions, factor);
+        vec_push(tmp, &region->items, item);
     }
     return true;
 }
