@@ -323,9 +323,9 @@ typedef struct SlTensor {
     SlDType dtype;
 } SlTensor;
 
-/* The symbol values that these inputs determine. symbols: [nsymbols] is written. A symbol takes its
- * value from the first input that has it alone as a size; other places must agree. Returns
- * SL_E_INDEX, SL_E_COUNT and the statuses of inputs that concern shapes. */
+/* The symbol values that these inputs determine. symbols: [nsymbols] is written, also on failure. A
+ * symbol takes its value from the first input that has it alone as a size; other places must agree.
+ * Returns SL_E_INDEX, SL_E_COUNT and the statuses of inputs that concern shapes. */
 SL_API SlStatus sl_symbols(const SlModel *model, uint32_t entry, const SlTensor *inputs,
                            uint32_t ninputs, int64_t *symbols, uint32_t nsymbols, SlError *error);
 
