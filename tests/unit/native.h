@@ -1,0 +1,30 @@
+// Native code of kernels, for tests: a program of these kernels is emitted, linked with ld alone,
+// loaded, and each kernel can be called. What the object must not have (undefined symbols, a second
+// export) fails the test that loads.
+#ifndef SLUICE_TESTS_NATIVE_H
+#define SLUICE_TESTS_NATIVE_H
+
+#include "codegen/codegen.h"
+#include "runtime/abi.h"
+
+typedef struct Native {
+    void *handle;
+    const SlAbiModel *model;
+    Str object; // the bytes
+} Native;
+
+// A target by name; `as`: code of that shape, but in instructions of this other target, or NULL.
+CodegenTarget native_target(Arena *a, const char *name, const char *as);
+// The program of one step for each kernel, its operands inputs and outputs; symbols: [nsymbols]
+// names.
+Program *native_program(Arena *a, Kernel *const *kernels, size_t n, const Str *symbols,
+                        size_t nsymbols);
+Native native_load(Arena *a, const Program *program, const CodegenTarget *target);
+void native_close(Native *native);
+// Calls kernel number `i`, every part; symbols: [nsymbols] values. Returns the fault word.
+uint32_t native_run(const Native *native, const Kernel *kernel, size_t i, const int64_t *symbols,
+                    void *const *operands);
+// Text of a kind of output.
+Str native_text(Arena *a, const Program *program, const CodegenTarget *target, CodegenKind kind);
+
+#endif
