@@ -255,7 +255,7 @@ static const SlAbiVariant variants[] = {
 };
 static const int64_t table_shape[] = {TINY_WORDS, TINY_WIDTH};
 static const int64_t bias_shape[] = {TINY_WIDTH};
-static const SlAbiWeight weights[] = {
+static const SlAbiWeight tiny_weights[] = {
     {.size = sizeof(SlAbiWeight),
      .rank = 2,
      .name = "table",
@@ -272,21 +272,24 @@ static const SlAbiWeight weights[] = {
      .bytes = TINY_WIDTH * 4,
      .hash = BIAS_HASH},
 };
-static const SlAbiModel model = {.size = sizeof(SlAbiModel),
-                                 .abi = SL_ABI_VERSION,
-                                 .name = TINY_NAME,
-                                 .nvariants = COUNT(variants),
-                                 .nweights = COUNT(weights),
-                                 .variants = variants,
-                                 .weights = weights,
-                                 .weights_place = TINY_PLACE,
-                                 .weights_file = TINY_FILE,
-                                 .weights_bytes = TINY_WEIGHTS * 4,
-                                 .weights_hash = ALL_HASH,
-                                 .compiler = "by hand",
-                                 .spec = "model " TINY_NAME,
-                                 .flags = "",
-                                 .graph = "graph text",
-                                 .prepare = "prepare text"};
+static const SlAbiModel tiny_table = {.size = sizeof(SlAbiModel),
+                                      .abi = SL_ABI_VERSION,
+                                      .name = TINY_NAME,
+                                      .nvariants = COUNT(variants),
+                                      .nweights = COUNT(tiny_weights),
+                                      .variants = variants,
+                                      .weights = tiny_weights,
+                                      .weights_place = TINY_PLACE,
+                                      .weights_file = TINY_FILE,
+                                      .weights_bytes = TINY_WEIGHTS * 4,
+                                      .weights_hash = ALL_HASH,
+                                      .compiler = "by hand",
+                                      .spec = "model " TINY_NAME,
+                                      .flags = "",
+                                      .graph = "graph text",
+                                      .prepare = "prepare text"};
 
-const SlAbiModel *TINY_QUERY(uint32_t max_abi) { return max_abi >= model.abi ? &model : NULL; }
+const SlAbiModel *TINY_QUERY(uint32_t max_abi)
+{
+    return max_abi >= tiny_table.abi ? &tiny_table : NULL;
+}
