@@ -55,19 +55,24 @@ static void verify_graph(PassContext *cx, size_t id, const Graph *graph)
     }
 }
 
+Graph *pass_run_graph(PassContext *cx, PassId id, Graph *graph)
+{
+    graph = graph_passes[id](cx, graph);
+    if (!graph) {
+        return NULL;
+    }
+    verify_graph(cx, id, graph);
+    if (cx->after) {
+        cx->after(cx->ctx, id, graph);
+    }
+    return graph;
+}
+
 Graph *passes_run_graph(PassContext *cx, Graph *graph)
 {
-    for (size_t id = 0; id < PASS_count; id++) {
-        if (!graph_passes[id] || !runs(cx, id)) {
-            continue;
-        }
-        graph = graph_passes[id](cx, graph);
-        if (!graph) {
-            return NULL;
-        }
-        verify_graph(cx, id, graph);
-        if (cx->after) {
-            cx->after(cx->ctx, (PassId)id, graph);
+    for (size_t id = 0; id < PASS_count && graph; id++) {
+        if (graph_passes[id] && runs(cx, id)) {
+            graph = pass_run_graph(cx, (PassId)id, graph);
         }
     }
     return graph;
@@ -85,6 +90,9 @@ bool passes_run_program(PassContext *cx, Program *program)
         Buf why = {.arena = cx->arena};
         if (cx->verify_each && !program_verify(program, &why)) {
             die("after pass %s: %s", infos[id].name, why.ptr);
+        }
+        if (cx->after_program) {
+            cx->after_program(cx->ctx, (PassId)id, program);
         }
     }
     return true;

@@ -30,13 +30,16 @@ typedef struct PassContext {
     const Target *target;
     bool disabled[PASS_count];
     bool verify_each; // a broken rule is an internal error that names the pass
-    // If not NULL, called after each graph pass that ran.
+    // If not NULL, called after each pass of that level that ran.
     void (*after)(void *ctx, PassId id, const Graph *graph);
+    void (*after_program)(void *ctx, PassId id, const Program *program);
     void *ctx;
 } PassContext;
 
 // Runs the graph passes in order. NULL after errors.
 Graph *passes_run_graph(PassContext *cx, Graph *graph);
+// One graph pass alone, also one that is disabled. NULL after errors.
+Graph *pass_run_graph(PassContext *cx, PassId id, Graph *graph);
 // Runs the program passes in order. False after errors.
 bool passes_run_program(PassContext *cx, Program *program);
 

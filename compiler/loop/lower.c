@@ -362,8 +362,9 @@ static void lower_input(Lower *l, const Node *node)
 
 static void lower_output(Lower *l, const Output *output)
 {
-    l->where[output->node->id] = (Operand){OPERAND_output, (uint32_t)l->program->outputs.n};
-    l->stored[output->node->id] = true;
+    const Node *stored = output->node->op == OP_view ? output->node->args[0] : output->node;
+    l->where[stored->id] = (Operand){OPERAND_output, (uint32_t)l->program->outputs.n};
+    l->stored[stored->id] = true;
     vec_push(l->arena, &l->program->outputs, describe(l, output->name, output->node));
 }
 

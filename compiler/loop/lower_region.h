@@ -90,8 +90,8 @@ Stmt *loop_new(Region *r, LoopTag tag, const char *name, const Size *extent);
 // Its variable as an index.
 Affine loop_index(Region *r, const Stmt *loop);
 
-// Reductions have one axis. One over a few members of an axis that is not the last is written out
-// in the expression; the others take a pass over the rows.
+// Reductions have one axis. One over a few members is written out in the expression; the others
+// take a pass over the rows.
 bool region_is_reduce(const Node *node);
 bool region_is_written_out(const Node *node);
 Scalar region_reduce_function(const Node *node);

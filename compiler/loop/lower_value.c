@@ -159,6 +159,64 @@ bool lower_view_folds(const Node *view)
     return folds;
 }
 
+bool lower_view_is_whole(const Node *view)
+{
+    Arena *a = arena_create();
+    const Size **strides = contiguous_strides(a, &view->type);
+    const Size *count = type_count(a, &view->args[0]->type);
+    bool whole = size_is(view->attr.offset, 0) && size_equal(type_count(a, &view->type), count);
+    for (size_t i = 0; whole && i < view->type.rank; i++) {
+        whole = size_is(view->type.shape[i], 1) || size_equal(view->attr.strides[i], strides[i]);
+    }
+    arena_destroy(a);
+    return whole;
+}
+
+// Whether the view's leading axes, all but two, are the operand's.
+static bool keeps_lead(Arena *a, const Node *view)
+{
+    const Type *x = &view->args[0]->type;
+    const Size **strides = contiguous_strides(a, x);
+    for (size_t i = 0; i + 2 < x->rank; i++) {
+        bool same = size_equal(view->type.shape[i], x->shape[i]) &&
+                    (size_is(x->shape[i], 1) || size_equal(view->attr.strides[i], strides[i]));
+        if (!same) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool lower_view_of_rows(const Node *view, RowView *out)
+{
+    const Type *x = &view->args[0]->type;
+    size_t n = x->rank;
+    int64_t rows, columns, row_stride, have_rows, have_columns;
+    bool fixed = n >= 2 && view->type.rank == n && size_is_int(x->shape[n - 2], &rows) &&
+                 size_is_int(x->shape[n - 1], &columns) &&
+                 size_is_int(view->type.shape[n - 2], &have_rows) &&
+                 size_is_int(view->type.shape[n - 1], &have_columns) &&
+                 size_is_int(view->attr.strides[n - 2], &row_stride) &&
+                 size_is_int(view->attr.strides[n - 1], &out->per_col) &&
+                 size_is_int(view->attr.offset, &out->first);
+    if (!fixed || have_rows != rows) {
+        return false;
+    }
+    out->per_row = rows > 1 ? row_stride - columns : 0;
+    int64_t row_end = out->first + out->per_row * (rows - 1);
+    int64_t step = out->per_col * (have_columns - 1);
+    int64_t corners[] = {out->first, row_end, out->first + step, row_end + step};
+    for (size_t i = 0; i < 4; i++) {
+        if (corners[i] < 0 || corners[i] >= columns) {
+            return false;
+        }
+    }
+    Arena *a = arena_create();
+    bool keeps = keeps_lead(a, view);
+    arena_destroy(a);
+    return keeps;
+}
+
 static Affine *folded_index(Region *r, const Node *view, const Affine *index)
 {
     const Type *x = &view->args[0]->type;
@@ -229,10 +287,8 @@ Scalar region_reduce_function(const Node *node)
 
 bool region_is_written_out(const Node *node)
 {
-    const Type *x = &node->args[0]->type;
     int64_t n;
-    return (size_t)node->attr.axes[0] + 1 < x->rank &&
-           size_is_int(x->shape[node->attr.axes[0]], &n) && n <= SHORT_REDUCE;
+    return size_is_int(node->args[0]->type.shape[node->attr.axes[0]], &n) && n <= SHORT_REDUCE;
 }
 
 // A reduction over a few members, written out in order.

@@ -18,6 +18,7 @@ typedef struct Decompose {
     PassContext *cx;
     Arena *arena;
     Builder *b;
+    const uint32_t *uses; // [nodes] of the old graph
     bool failed;
 } Decompose;
 
@@ -154,11 +155,33 @@ static Node *decompose_pool(Decompose *d, const Node *node, Node *x)
     for (int64_t i = 0; i < npartial; i++) {
         const Size *start = size_scale(d->arena, size_add(d->arena, full, size_int(d->arena, i)),
                                        node->attr.stride);
-        Node *rest = ir_part(d->b, x, node->attr.axis, start, size_sub(d->arena, n, start));
-        vec_push(d->arena, &parts,
-                 rewrite_new_axis(d->b, reduce_window(d, node, rest, axis), axis));
+        const Size *left =
+            size_simplify(d->arena, size_sub(d->arena, n, start), d->b->graph->facts);
+        Node *rest = ir_part(d->b, x, node->attr.axis, start, left);
+        if (!size_is(left, 1)) { // one member is its own mean, most and least
+            rest = rewrite_new_axis(d->b, reduce_window(d, node, rest, axis), axis);
+        }
+        vec_push(d->arena, &parts, rest);
     }
     return parts.n == 1 ? parts.items[0] : ir_concat(d->b, parts.items, parts.n, node->attr.axis);
+}
+
+// A concat of concats along one axis is one, if nothing else needs the inner ones.
+static Node *flatten_concat(Decompose *d, Rewrite *rw, const Node *node)
+{
+    VEC(Node *) parts = {0};
+    for (size_t i = 0; i < node->nargs; i++) {
+        Node *part = rw->now[node->args[i]->id];
+        bool inner = part->op == OP_concat && part->attr.axis == node->attr.axis &&
+                     d->uses[node->args[i]->id] == 1;
+        for (size_t k = 0; inner && k < part->nargs; k++) {
+            vec_push(d->arena, &parts, part->args[k]);
+        }
+        if (!inner) {
+            vec_push(d->arena, &parts, part);
+        }
+    }
+    return ir_concat(d->b, parts.items, parts.n, node->attr.axis);
 }
 
 static Node *decompose_node(Decompose *d, Rewrite *rw, const Node *node)
@@ -176,6 +199,7 @@ static Node *decompose_node(Decompose *d, Rewrite *rw, const Node *node)
     case OP_pad: return decompose_pad(d, node, x);
     case OP_repeat: return decompose_repeat(d, node, x);
     case OP_pool: return decompose_pool(d, node, x);
+    case OP_concat: return flatten_concat(d, rw, node);
     default: return rewrite_copy(rw, node);
     }
 }
@@ -183,7 +207,7 @@ static Node *decompose_node(Decompose *d, Rewrite *rw, const Node *node)
 Graph *pass_decompose(PassContext *cx, Graph *graph)
 {
     Rewrite rw = rewrite_begin(cx->arena, graph);
-    Decompose d = {.cx = cx, .arena = cx->arena, .b = &rw.b};
+    Decompose d = {.cx = cx, .arena = cx->arena, .b = &rw.b, .uses = graph_uses(cx->arena, graph)};
     for (size_t i = 0; i < graph->nodes.n; i++) {
         rw.now[i] = decompose_node(&d, &rw, graph->nodes.items[i]);
     }

@@ -140,39 +140,100 @@ static bool contains(const Nodes *nodes, const Node *node)
     return false;
 }
 
-// The elementwise work between the product and the softmax's operand x; the product, or NULL if
-// there is not just one.
-static const Node *take_scores(const Groups *g, const Node *x, Nodes *nodes)
+// Whether a product's rows are those of the scores x: it can be computed for a block of them.
+static bool has_rows_of(const Node *product, const Node *x)
 {
+    size_t rank = x->type.rank;
+    bool same = product->op == OP_matmul && product->type.rank == rank;
+    for (size_t i = 0; same && i + 1 < rank; i++) {
+        same = size_equal(product->type.shape[i], x->type.shape[i]);
+    }
+    return same && size_is_int(product->type.shape[rank - 1], NULL);
+}
+
+// Whether a view shows rows of a product of which a block of rows reads a window that the kernel
+// can place.
+static bool is_term_view(const Node *view, const Node *x)
+{
+    RowView rows;
+    if (view->op != OP_view || !has_rows_of(view->args[0], x) || !lower_view_of_rows(view, &rows)) {
+        return false;
+    }
+    int64_t nrows;
+    size_is_int(view->type.shape[view->type.rank - 2], &nrows);
+    return rows.per_row == 0 ||
+           (rows.per_row < 0 && rows.per_col == 1 && rows.first + rows.per_row * (nrows - 1) == 0);
+}
+
+// Whether elementwise work of fewer columns than x's is made of terms: a segment's score, the same
+// for many keys.
+static bool depends_on_term(const Groups *g, const Node *node, const Node *x)
+{
+    Nodes stack = {0};
+    vec_push(g->arena, &stack, node);
+    for (size_t i = 0; i < stack.n; i++) {
+        for (size_t k = 0; k < stack.items[i]->nargs; k++) {
+            const Node *arg = stack.items[i]->args[k];
+            if (is_term_view(arg, x)) {
+                return true;
+            }
+            if (arg->op == OP_map && stack.n < 64 && !contains(&stack, arg)) {
+                vec_push(g->arena, &stack, arg);
+            }
+        }
+    }
+    return false;
+}
+
+// The elementwise work between products and the softmax's operand x, with the products; how many of
+// these there are.
+static size_t take_scores(const Groups *g, const Node *x, Nodes *nodes)
+{
+    size_t nproducts = 0;
     size_t first = nodes->n;
-    const Node *product = NULL;
     vec_push(g->arena, nodes, x);
     for (size_t i = first; i < nodes->n; i++) {
         const Node *node = nodes->items[i];
         if (node->op == OP_matmul) {
-            if (product) {
-                return NULL;
-            }
-            product = node;
+            nproducts++;
             continue;
         }
         for (size_t k = 0; k < node->nargs; k++) {
             const Node *arg = node->args[k];
-            bool inside = (arg->op == OP_map || arg->op == OP_matmul) && same_shape(arg, x);
-            if (inside && !contains(nodes, arg)) {
-                vec_push(g->arena, nodes, arg);
+            const Node *base = group_base(arg);
+            bool computed =
+                base == arg && (arg->op == OP_matmul || arg->op == OP_map) && same_shape(arg, x);
+            bool on_the_way = base == arg && arg->op == OP_map && depends_on_term(g, arg, x);
+            if ((computed || on_the_way || is_term_view(arg, x)) && !contains(nodes, base)) {
+                vec_push(g->arena, nodes, base);
             }
         }
     }
-    return product;
+    return nproducts;
+}
+
+// The elementwise work that makes a product's A, if nothing else needs it.
+static void take_left(Groups *g, uint32_t group, const Node *product)
+{
+    const Node *a = product->args[0];
+    bool fits = a->op == OP_map && is_free(g, a) && only_reader(g, a) == product;
+    for (size_t i = 0; fits && i < a->nargs; i++) {
+        fits = !group_is_work(group_base(a->args[i])) || g->of[group_base(a->args[i])->id] != group;
+    }
+    if (fits) {
+        g->of[a->id] = group;
+    }
 }
 
 static bool try_attention(Groups *g, const Node *values)
 {
     Nodes nodes = {0};
     const Node *x = match_softmax(values->args[0], &nodes, g->arena);
-    const Node *product = x && x->type.rank == values->type.rank ? take_scores(g, x, &nodes) : NULL;
-    if (!product || !size_is_int(x->type.shape[x->type.rank - 1], NULL)) {
+    bool fits = x && x->type.rank == values->type.rank && x->type.rank >= 2 &&
+                size_is_int(x->type.shape[x->type.rank - 1], NULL) &&
+                size_is_int(x->type.shape[x->type.rank - 2], NULL);
+    size_t nproducts = fits ? take_scores(g, x, &nodes) : 0;
+    if (nproducts == 0 || nproducts > LOWER_MOST_TERMS) {
         return false;
     }
     uint32_t group = groups_add(g, KERNEL_attention);
@@ -192,6 +253,11 @@ static bool try_attention(Groups *g, const Node *values)
         }
         g->classes.n--;
         return false;
+    }
+    for (size_t i = 0; i < nodes.n; i++) {
+        if (nodes.items[i]->op == OP_matmul) {
+            take_left(g, group, nodes.items[i]);
+        }
     }
     take_epilogue(g, group, values);
     return true;
@@ -398,16 +464,20 @@ static void fuse_rows(Groups *g)
 
 // ---- elementwise ----
 
-static bool joins_elementwise(const Groups *g, uint32_t group, const Node *reader, const Node *arg)
+// What an operand of a member is computed by, if it can be computed on the way: itself, or what a
+// view that folds views.
+static const Node *joining(const Groups *g, uint32_t group, const Node *reader, const Node *arg)
 {
-    if (!is_free(g, arg) || !group_holds_readers(g, group, arg)) {
-        return false;
+    const Node *base = group_base(arg);
+    if (!is_free(g, base) || !group_holds_readers(g, group, base)) {
+        return NULL;
     }
     bool is_reduce =
-        arg->op == OP_reduce_sum || arg->op == OP_reduce_max || arg->op == OP_reduce_min;
-    bool computed = arg->op == OP_map || (is_reduce && !lower_takes_pass(arg));
-    return computed &&
-           (reader->op == OP_concat || (reader->op == OP_map && same_shape(arg, reader)));
+        base->op == OP_reduce_sum || base->op == OP_reduce_max || base->op == OP_reduce_min;
+    bool computed = base->op == OP_map || (is_reduce && !lower_takes_pass(base));
+    bool aligned = reader->op == OP_concat || (reader->op == OP_map && same_shape(arg, reader));
+    bool folds = base == arg || lower_view_folds(arg);
+    return computed && aligned && folds ? base : NULL;
 }
 
 static void fuse_elementwise(Groups *g)
@@ -424,10 +494,10 @@ static void fuse_elementwise(Groups *g)
         for (size_t m = 0; m < members.n; m++) {
             const Node *node = members.items[m];
             for (size_t k = 0; k < node->nargs; k++) {
-                if (joins_elementwise(g, group, node,
-                                      node->args[k])) { // a view is no work, so it stays outside
-                    g->of[node->args[k]->id] = group;
-                    vec_push(g->arena, &members, node->args[k]);
+                const Node *base = joining(g, group, node, node->args[k]);
+                if (base) {
+                    g->of[base->id] = group;
+                    vec_push(g->arena, &members, base);
                 }
             }
         }

@@ -22,8 +22,9 @@ static Graph *copy_outputs(PassContext *cx, Graph *graph)
     bool *taken = arena_new(cx->arena, bool, graph->nodes.n + 1);
     for (size_t i = 0; i < graph->outputs.n; i++) {
         const Output *output = &graph->outputs.items[i];
-        const Node *node = output->node;
-        Node *now = rw.now[node->id];
+        Node *now = rw.now[output->node->id];
+        bool reshaped = output->node->op == OP_view && lower_view_is_whole(output->node);
+        const Node *node = reshaped ? output->node->args[0] : output->node;
         bool own = node->op == OP_result || group_is_work(node);
         if (!own || taken[node->id]) {
             rw.b.at = output->at;

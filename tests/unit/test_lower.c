@@ -1,10 +1,11 @@
-// Lowering against the evaluator: graphs as text go through the passes, with and without fusion,
-// for two shapes of machine; the program, run without generated code, must give what the evaluator
-// gives for the graph as written.
+// Lowering against the evaluator: the graphs in tests/unit/lower go through the passes, with and
+// without fusion, for two shapes of machine; the program, run without generated code, must give
+// what the evaluator gives for the graph as written.
 #include "ir/eval.h"
 #include "loop/lower.h"
 #include "passes/pass.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,146 +15,27 @@
 #include <cmocka.h>
 
 typedef struct Case {
-    const char *name;
-    const char *text;
+    Str name;
+    Str text;
+    size_t nkernels; // with fusion, as the file's second line says
 } Case;
 
-static const Case cases[] = {
-    {"dense with gelu", "graph \"g\"(batch) {\n"
-                        "  %0 = input \"x\" : f32[batch, 5, 20]\n"
-                        "  %1 = param \"w.weight\" : f32[40, 20]\n"
-                        "  %2 = param \"w.bias\" : f32[40]\n"
-                        "  %3 = permute %1 {axes = [1, 0]} : f32[20, 40]\n"
-                        "  %4 = matmul %0, %3 : f32[batch, 5, 40]\n"
-                        "  %5 = add %4, %2 : f32[batch, 5, 40]\n"
-                        "  %6 = gelu %5 : f32[batch, 5, 40]\n"
-                        "  output \"y\" = %6\n"
-                        "}\n"},
-    {"dense over many rows and columns, with residual",
-     "graph \"g\"(batch) {\n"
-     "  %0 = input \"x\" : f32[batch, 17, 33]\n"
-     "  %1 = param \"w.weight\" : f32[33, 130]\n"
-     "  %2 = input \"r\" : f32[batch, 17, 130]\n"
-     "  %3 = matmul %0, %1 : f32[batch, 17, 130]\n"
-     "  %4 = add %2, %3 : f32[batch, 17, 130]\n"
-     "  output \"y\" = %4\n"
-     "}\n"},
-    {"pooler: rows are the batch",
-     "graph \"g\"(batch) {\n"
-     "  %0 = input \"x\" : f32[batch, 4, 24]\n"
-     "  %1 = param \"w.weight\" : f32[24, 24]\n"
-     "  %2 = slice %0 {start = [0, 0, 0], step = [1, 1, 1]} : f32[batch, 1, 24]\n"
-     "  %3 = reshape %2 : f32[batch, 24]\n"
-     "  %4 = matmul %3, %1 : f32[batch, 24]\n"
-     "  %5 = tanh %4 : f32[batch, 24]\n"
-     "  output \"y\" = %5\n"
-     "}\n"},
-    {"layer norm of a sum", "graph \"g\"(batch) {\n"
-                            "  %0 = input \"x\" : f32[batch, 7, 24]\n"
-                            "  %1 = input \"r\" : f32[batch, 7, 24]\n"
-                            "  %2 = param \"n.weight\" : f32[24]\n"
-                            "  %3 = param \"n.bias\" : f32[24]\n"
-                            "  %4 = add %0, %1 : f32[batch, 7, 24]\n"
-                            "  %5 = reduce_mean %4 {axes = [2]} : f32[batch, 7]\n"
-                            "  %6 = reshape %5 : f32[batch, 7, 1]\n"
-                            "  %7 = sub %4, %6 : f32[batch, 7, 24]\n"
-                            "  %8 = mul %7, %7 : f32[batch, 7, 24]\n"
-                            "  %9 = reduce_mean %8 {axes = [2]} : f32[batch, 7]\n"
-                            "  %10 = reshape %9 : f32[batch, 7, 1]\n"
-                            "  %11 = fill {value = 1e-12} : f32[]\n"
-                            "  %12 = add %10, %11 : f32[batch, 7, 1]\n"
-                            "  %13 = rsqrt %12 : f32[batch, 7, 1]\n"
-                            "  %14 = mul %7, %13 : f32[batch, 7, 24]\n"
-                            "  %15 = mul %14, %2 : f32[batch, 7, 24]\n"
-                            "  %16 = add %15, %3 : f32[batch, 7, 24]\n"
-                            "  output \"y\" = %16\n"
-                            "  output \"sum\" = %4\n"
-                            "}\n"},
-    {"masked mean and unit length", "graph \"g\"(batch) {\n"
-                                    "  %0 = input \"x\" : f32[batch, 20, 12]\n"
-                                    "  %1 = input \"m\" : bool[batch, 20]\n"
-                                    "  %2 = to_f32 %1 : f32[batch, 20]\n"
-                                    "  %3 = reshape %2 : f32[batch, 20, 1]\n"
-                                    "  %4 = mul %0, %3 : f32[batch, 20, 12]\n"
-                                    "  %5 = reduce_sum %4 {axes = [1]} : f32[batch, 12]\n"
-                                    "  %6 = reduce_sum %3 {axes = [1]} : f32[batch, 1]\n"
-                                    "  %7 = fill {value = 1e-9} : f32[]\n"
-                                    "  %8 = max %6, %7 : f32[batch, 1]\n"
-                                    "  %9 = div %5, %8 : f32[batch, 12]\n"
-                                    "  %10 = mul %9, %9 : f32[batch, 12]\n"
-                                    "  %11 = reduce_sum %10 {axes = [1]} : f32[batch]\n"
-                                    "  %12 = sqrt %11 : f32[batch]\n"
-                                    "  %13 = reshape %12 : f32[batch, 1]\n"
-                                    "  %14 = div %9, %13 : f32[batch, 12]\n"
-                                    "  output \"y\" = %14\n"
-                                    "}\n"},
-    {"attention", "graph \"g\"(batch) {\n"
-                  "  %0 = input \"q\" : f32[batch, 11, 24]\n"
-                  "  %1 = input \"k\" : f32[batch, 11, 24]\n"
-                  "  %2 = input \"v\" : f32[batch, 11, 24]\n"
-                  "  %3 = input \"mask\" = 1.0 : bool[batch, 11]\n"
-                  "  %4 = reshape %0 : f32[batch, 11, 2, 12]\n"
-                  "  %5 = permute %4 {axes = [0, 2, 1, 3]} : f32[batch, 2, 11, 12]\n"
-                  "  %6 = reshape %1 : f32[batch, 11, 2, 12]\n"
-                  "  %7 = permute %6 {axes = [0, 2, 3, 1]} : f32[batch, 2, 12, 11]\n"
-                  "  %8 = reshape %2 : f32[batch, 11, 2, 12]\n"
-                  "  %9 = permute %8 {axes = [0, 2, 1, 3]} : f32[batch, 2, 11, 12]\n"
-                  "  %10 = matmul %5, %7 : f32[batch, 2, 11, 11]\n"
-                  "  %11 = fill {value = 0.25} : f32[]\n"
-                  "  %12 = mul %10, %11 : f32[batch, 2, 11, 11]\n"
-                  "  %13 = reshape %3 : bool[batch, 1, 1, 11]\n"
-                  "  %14 = fill {value = -3e38} : f32[]\n"
-                  "  %15 = select %13, %12, %14 : f32[batch, 2, 11, 11]\n"
-                  "  %16 = softmax %15 {axis = 3} : f32[batch, 2, 11, 11]\n"
-                  "  %17 = matmul %16, %9 : f32[batch, 2, 11, 12]\n"
-                  "  %18 = permute %17 {axes = [0, 2, 1, 3]} : f32[batch, 11, 2, 12]\n"
-                  "  %19 = reshape %18 : f32[batch, 11, 24]\n"
-                  "  output \"y\" = %19\n"
-                  "}\n"},
-    {"embeddings", "graph \"g\"(batch) {\n"
-                   "  %0 = input \"ids\" in 0 .. 9 : i32[batch, 6]\n"
-                   "  %1 = param \"t.weight\" : f32[9, 20]\n"
-                   "  %2 = param \"p.weight\" : f32[10, 20]\n"
-                   "  %3 = gather %1, %0 {axis = 0} : f32[batch, 6, 20]\n"
-                   "  %4 = slice %2 {start = [0, 0], step = [1, 1]} : f32[6, 20]\n"
-                   "  %5 = add %3, %4 : f32[batch, 6, 20]\n"
-                   "  %6 = softmax %5 {axis = 2} : f32[batch, 6, 20]\n"
-                   "  output \"y\" = %6\n"
-                   "}\n"},
-    {"pooling, partial windows, concat",
-     "graph \"g\"(batch) {\n"
-     "  %0 = input \"x\" : f32[batch, 9, 10]\n"
-     "  %1 = slice %0 {start = [0, 0, 0], step = [1, 1, 1]} : f32[batch, 1, 10]\n"
-     "  %2 = slice %0 {start = [0, 1, 0], step = [1, 1, 1]} : f32[batch, 7, 10]\n"
-     "  %3 = pool %2 {axis = 1, window = 2, stride = 2, mode = mean, ceil = true} : f32[batch, 4, "
-     "10]\n"
-     "  %4 = concat %1, %3 {axis = 1} : f32[batch, 5, 10]\n"
-     "  output \"y\" = %4\n"
-     "  %5 = input \"m\" : bool[batch, 9]\n"
-     "  %6 = pool %5 {axis = 1, window = 2, stride = 2, mode = min, ceil = true} : bool[batch, 5]\n"
-     "  output \"kept\" = %6\n"
-     "}\n"},
-    {"relative shift, reversal, repeat, padding",
-     "graph \"g\"(batch) {\n"
-     "  %0 = input \"x\" : f32[batch, 3, 10]\n"
-     "  %1 = rel_shift %0 {shift = 2} : f32[batch, 3, 4]\n"
-     "  %2 = slice %1 {start = [0, 0, 3], step = [1, 1, -1]} : f32[batch, 3, 4]\n"
-     "  %3 = repeat %2 {axis = 1, times = 3} : f32[batch, 9, 4]\n"
-     "  %4 = pad %3 {axis = 2, before = 1, after = 2, value = 0.5} : f32[batch, 9, 7]\n"
-     "  output \"y\" = %4\n"
-     "}\n"},
-    {"what no kernel computes", "graph \"g\"(batch) {\n"
-                                "  %0 = input \"x\" : f32[batch, 3]\n"
-                                "  %1 = param \"p\" : f32[2, 3]\n"
-                                "  %2 = exp %0 : f32[batch, 3]\n"
-                                "  %3 = permute %2 {axes = [1, 0]} : f32[3, batch]\n"
-                                "  %4 = reshape %3 : f32[3, batch, 1]\n"
-                                "  output \"x\" = %0\n"
-                                "  output \"p\" = %1\n"
-                                "  output \"a\" = %2\n"
-                                "  output \"b\" = %2\n"
-                                "}\n"},
-};
+static bool read_case(Arena *a, const char *file, Case *out)
+{
+    static char text[1 << 16];
+    Str path = str_format(a, "%s/tests/unit/lower/%s", SOURCE_DIR, file);
+    FILE *in = fopen(str_cstr(a, path), "r");
+    assert_non_null(in);
+    size_t n = fread(text, 1, sizeof text - 1, in);
+    text[n] = 0;
+    fclose(in);
+    const char *said = strstr(text, "# kernels: ");
+    assert_non_null(said);
+    out->nkernels = strtoul(said + strlen("# kernels: "), NULL, 10);
+    out->name = str_copy(a, str_from(file));
+    out->text = str_copy(a, (Str){text, n});
+    return true;
+}
 
 // ---- data: by name alone, the same for every way to run ----
 
@@ -276,8 +158,8 @@ static void compare(const Case *c, const Program *p, void **outputs, const EvalT
             double got = element(p->outputs.items[k].dtype, outputs[k], i);
             double want = expected[k].data[i];
             if (!(fabs(got - want) <= 1e-5 * (1 + fabs(want)))) {
-                fail_msg("%s: output %zu, element %lld is %g, not %g", c->name, k, (long long)i,
-                         got, want);
+                fail_msg("%.*s: output %zu, element %lld is %g, not %g", STR_ARG(c->name), k,
+                         (long long)i, got, want);
             }
         }
     }
@@ -287,10 +169,10 @@ static void run_case(const Case *c, const Target *target, bool only_stages, int6
 {
     Arena *a = arena_create();
     Diag *dx = diag_create(a);
-    Graph *g = graph_parse(a, dx, diag_source(a, str_from(c->name), str_from(c->text), false));
+    Graph *g = graph_parse(a, dx, diag_source(a, c->name, c->text, false));
     if (!g) {
         diag_flush(dx, stderr, false);
-        fail_msg("%s does not parse", c->name);
+        fail_msg("%.*s does not parse", STR_ARG(c->name));
     }
     PassContext cx = {.arena = a, .dx = dx, .target = target, .verify_each = true};
     for (size_t i = 0; i < PASS_count; i++) {
@@ -302,7 +184,10 @@ static void run_case(const Case *c, const Target *target, bool only_stages, int6
     assert_non_null(p);
     Buf why = {.arena = a};
     if (!program_verify(p, &why)) {
-        fail_msg("%s: %s", c->name, why.ptr);
+        fail_msg("%.*s: %s", STR_ARG(c->name), why.ptr);
+    }
+    if (!only_stages && p->steps.n != c->nkernels) {
+        fail_msg("%.*s: %zu kernels, not %zu", STR_ARG(c->name), p->steps.n, c->nkernels);
     }
     assert_true(passes_run_program(&cx, p));
 
@@ -319,7 +204,7 @@ static void run_case(const Case *c, const Target *target, bool only_stages, int6
     ProgramData data = {(const void *const *)inputs, (const void *const *)constants, outputs};
     uint32_t fault = 0;
     if (!program_eval(p, &batch, 1, &data, &fault, &why)) {
-        fail_msg("%s: %s", c->name, why.ptr);
+        fail_msg("%.*s: %s", STR_ARG(c->name), why.ptr);
     }
     assert_int_equal(fault, 0);
     compare(c, p, outputs, expected);
@@ -332,12 +217,25 @@ static void run_case(const Case *c, const Target *target, bool only_stages, int6
 
 static void run_all(const Target *target)
 {
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        for (int64_t batch = 1; batch <= 14; batch += batch == 1 ? 2 : 11) {
-            run_case(&cases[i], target, true, batch);
-            run_case(&cases[i], target, false, batch);
+    Arena *a = arena_create();
+    size_t ncases = 0;
+    DIR *folder = opendir(SOURCE_DIR "/tests/unit/lower");
+    assert_non_null(folder);
+    for (const struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
+        if (!str_ends(str_from(entry->d_name), STR(".ir"))) {
+            continue;
         }
+        Case c;
+        assert_true(read_case(a, entry->d_name, &c));
+        for (int64_t batch = 1; batch <= 14; batch += batch == 1 ? 2 : 11) {
+            run_case(&c, target, true, batch);
+            run_case(&c, target, false, batch);
+        }
+        ncases++;
     }
+    closedir(folder);
+    arena_destroy(a);
+    assert_true(ncases >= 13);
 }
 
 static void narrow_machine(void **state)
