@@ -1,0 +1,108 @@
+// Folders of sentence-transformers: modules.json lists what runs one after the other. What is
+// understood is an encoder, the mean of its tokens, and the scaling to length 1.
+#include "io/import_internal.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const char *const steps[] = {"Transformer", "Pooling", "Normalize"};
+enum { NSTEPS = sizeof steps / sizeof steps[0] };
+
+// A module's class without the package it is in.
+static Str last_part(Str type)
+{
+    size_t begin = type.len;
+    while (begin > 0 && type.ptr[begin - 1] != '.') {
+        begin--;
+    }
+    return (Str){type.ptr + begin, type.len - begin};
+}
+
+static bool is_text(const Json *value) { return value && value->kind == JSON_text; }
+
+// Whether a module is the one that must stand there; its `path` then.
+static const Json *read_module(Import *im, const Json *module, const char *step)
+{
+    Keys k = keys_open(im, module, FORM_module);
+    const Json *type = keys_take(&k, "type");
+    const Json *path = keys_take(&k, "path");
+    keys_finish(&k);
+    if (!is_text(type) || !str_starts(type->text, STR("sentence_transformers.")) ||
+        !str_equal(last_part(type->text), str_from(step))) {
+        diag_error(im->dx, type ? type->at : module->at,
+                   "this module is not %s of sentence_transformers; what is understood is "
+                   "Transformer, Pooling and Normalize, in this order",
+                   step);
+        return NULL;
+    }
+    if (!is_text(path)) {
+        diag_error(im->dx, path ? path->at : module->at, "this module's path is no text");
+        return NULL;
+    }
+    return path;
+}
+
+// A folder named in a file must lie in the folder that was given.
+static bool is_inside(Str path)
+{
+    bool is_plain = path.len > 0 && path.ptr[0] != '/' && !memchr(path.ptr, '\0', path.len);
+    for (size_t i = 0; is_plain && i + 1 < path.len; i++) {
+        is_plain = !(path.ptr[i] == '.' && path.ptr[i + 1] == '.');
+    }
+    return is_plain;
+}
+
+static bool read_pooling(Import *im, const Json *folder)
+{
+    if (!is_inside(folder->text)) {
+        diag_error(im->dx, folder->at, "%.*s is no folder inside of %s",
+                   STR_ARG(import_show(im, folder)), im->folder);
+        return false;
+    }
+    Str path = str_format(im->arena, "%s/%.*s/config.json", im->folder, STR_ARG(folder->text));
+    const Json *config = json_tree_read(im->arena, im->dx, str_cstr(im->arena, path));
+    if (!config) {
+        return false;
+    }
+    Keys k = keys_open(im, config, FORM_pooling);
+    if (!keys_bool(&k, "pooling_mode_mean_tokens", true)) {
+        keys_only(&k, "pooling_mode_mean_tokens", "true");
+    }
+    keys_size(&k, "word_embedding_dimension", 1);
+    im->pooled_width = json_tree_find(k.object, STR("word_embedding_dimension"));
+    keys_finish(&k);
+    return true;
+}
+
+bool import_modules(Import *im)
+{
+    const char *path = str_cstr(im->arena, str_format(im->arena, "%s/modules.json", im->folder));
+    if (access(path, F_OK) != 0) {
+        return true;
+    }
+    const Json *list = json_tree_read(im->arena, im->dx, path);
+    if (!list) {
+        return false;
+    }
+    if (list->kind != JSON_list || list->n != NSTEPS) {
+        diag_error(im->dx, list->at,
+                   "the modules understood are three: Transformer, Pooling and Normalize");
+        return false;
+    }
+    const Json *paths[NSTEPS];
+    bool is_good = true;
+    for (size_t i = 0; i < NSTEPS; i++) {
+        paths[i] = read_module(im, &list->items[i], steps[i]);
+        is_good = is_good && paths[i];
+    }
+    if (!is_good) {
+        return false;
+    }
+    if (paths[0]->text.len > 0) {
+        import_misfit(im, "the Transformer's path", paths[0],
+                      "\"\": config.json and weights in the folder itself");
+        return false;
+    }
+    im->is_sentence = true;
+    return read_pooling(im, paths[1]);
+}
