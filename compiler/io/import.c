@@ -15,6 +15,7 @@ static const struct {
 } families[] = {
     {"bert", FORM_bert, import_bert},
     {"electra", FORM_electra, import_electra},
+    {"funnel", FORM_funnel, import_funnel},
 };
 
 enum { NFAMILIES = sizeof families / sizeof families[0] };
@@ -36,6 +37,13 @@ static bool import_hf(Import *im, const Json *type, Call *out)
 {
     for (size_t i = 0; i < NFAMILIES; i++) {
         if (type->kind == JSON_text && str_equal(type->text, str_from(families[i].type))) {
+            if (im->is_sentence && families[i].form != FORM_bert) {
+                diag_error(im->dx, type->at,
+                           "modules.json makes a sentence embedding, but of %s; what is understood "
+                           "is \"bert\"",
+                           families[i].type);
+                return false;
+            }
             Keys k = keys_open(im, im->config, families[i].form);
             k.notes_missing = true;
             keys_take(&k, "model_type");

@@ -3,18 +3,19 @@
 #include "io/import_internal.h"
 
 static const HfClass bert_classes[] = {
-    {"BertModel", "bert", "last_hidden_state pooler_output", LABELS_none},
-    {"BertForMaskedLM", "bert_masked_lm", "logits", LABELS_none},
-    {"BertForSequenceClassification", "bert_classifier", "logits", LABELS_any},
-    {"BertForTokenClassification", "bert_token_classifier", "logits", LABELS_any},
-    {"BertForQuestionAnswering", "bert_question_answering", "start_logits end_logits", LABELS_two},
+    {"BertModel", "bert", "last_hidden_state pooler_output", LABELS_none, TRAIT_pooler},
+    {"BertForMaskedLM", "bert_masked_lm", "logits", LABELS_none, TRAIT_tied},
+    {"BertForSequenceClassification", "bert_classifier", "logits", LABELS_any, 0},
+    {"BertForTokenClassification", "bert_token_classifier", "logits", LABELS_any, 0},
+    {"BertForQuestionAnswering", "bert_question_answering", "start_logits end_logits", LABELS_two,
+     0},
 };
 
 static const HfClass electra_classes[] = {
-    {"ElectraModel", "bert", "last_hidden_state", LABELS_none},
-    {"ElectraForPreTraining", "electra", "logits", LABELS_none},
-    {"ElectraForMaskedLM", "electra_generator", "logits", LABELS_none},
-    {"ElectraForSequenceClassification", "electra_classifier", "logits", LABELS_any},
+    {"ElectraModel", "bert", "last_hidden_state", LABELS_none, TRAIT_pooler},
+    {"ElectraForPreTraining", "electra", "logits", LABELS_none, 0},
+    {"ElectraForMaskedLM", "electra_generator", "logits", LABELS_none, TRAIT_tied},
+    {"ElectraForSequenceClassification", "electra_classifier", "logits", LABELS_any, 0},
 };
 
 // What a family's configuration class has where a file says nothing.
@@ -48,32 +49,26 @@ static void read_functions(Keys *k, Call *call)
 
 Call import_bert(Keys *k)
 {
+    static const HfClass sentence = {"BertModel", "sentence_embedding", "sentence_embedding",
+                                     LABELS_none, 0};
     Import *im = k->im;
     bool is_known;
     const HfClass *cls =
         hf_class(k, "bert", bert_classes, sizeof bert_classes / sizeof bert_classes[0], &is_known);
-    if (im->is_sentence) {
-        static const HfClass sentence = {"BertModel", "sentence_embedding", "sentence_embedding",
-                                         LABELS_none};
-        cls = &sentence;
-    }
+    cls = im->is_sentence ? &sentence : cls;
     Call call = hf_call(k, "bert", cls, is_known, 'L');
     int64_t width = read_encoder(k, &call, (Sizes){.width = 768, .heads = 12, .ffn = 3072});
     read_functions(k, &call);
-    hf_labels(k, &call, cls);
-    if (!is_known && !im->is_sentence) {
-        call_flag(&call, "pooler", false, true); // a checkpoint with a head has none as a rule
+    if (cls->traits & TRAIT_pooler) {
+        call_flag(&call, "pooler", is_known, true); // a checkpoint with a head has none as a rule
     }
-    if (cls == &bert_classes[1]) {
-        keys_only(k, "tie_word_embeddings", "true");
-    }
-    hf_outputs(k, &call, cls->outputs,
-               im->is_sentence ? "last_hidden_state hidden_states" : "hidden_states", NULL);
     if (im->pooled_width && im->pooled_width->integer != width) {
         diag_error(im->dx, im->pooled_width->at,
                    "the pooling is for a width of %lld, but the model's is %lld",
                    (long long)im->pooled_width->integer, (long long)width);
     }
+    hf_head(k, &call, cls, im->is_sentence ? "last_hidden_state hidden_states" : "hidden_states",
+            NULL);
     keys_finish(k);
     return call;
 }
@@ -87,14 +82,10 @@ Call import_electra(Keys *k)
     int64_t width = read_encoder(k, &call, (Sizes){.width = 256, .heads = 4, .ffn = 1024});
     call_int(&call, "embed", keys_size(k, "embedding_size", 128), width);
     read_functions(k, &call);
-    hf_labels(k, &call, cls);
-    if (cls == &electra_classes[0]) {
+    if (cls->traits & TRAIT_pooler) {
         call_flag(&call, "pooler", false, true);
     }
-    if (cls == &electra_classes[2]) {
-        keys_only(k, "tie_word_embeddings", "true");
-    }
-    hf_outputs(k, &call, cls->outputs, "hidden_states", NULL);
+    hf_head(k, &call, cls, "hidden_states", NULL);
     keys_finish(k);
     return call;
 }

@@ -111,7 +111,7 @@ Call hf_call(Keys *k, const char *family, const HfClass *cls, bool is_known, cha
     return call;
 }
 
-void hf_labels(Keys *k, Call *call, const HfClass *cls)
+static void read_labels(Keys *k, Call *call, const HfClass *cls)
 {
     const Json *names = keys_take(k, "id2label");
     bool is_named = names && names->kind != JSON_null;
@@ -138,13 +138,16 @@ void hf_labels(Keys *k, Call *call, const HfClass *cls)
     }
 }
 
-void hf_outputs(Keys *k, Call *call, const char *outputs, const char *further,
-                const char **mask_pool)
+void hf_head(Keys *k, Call *call, const HfClass *cls, const char *further, const char **mask_pool)
 {
+    read_labels(k, call, cls);
+    if (cls->traits & TRAIT_tied) {
+        keys_only(k, "tie_word_embeddings", "true");
+    }
     bool notes = k->notes_missing;
     k->notes_missing = false; // what is put out is no part of the model
     bool wants_states = keys_bool(k, "output_hidden_states", false);
     k->notes_missing = notes;
-    wants_states |= import_wants(k, outputs, further, mask_pool);
+    wants_states |= import_wants(k, cls->outputs, further, mask_pool);
     call_flag(call, "all_states", wants_states, false);
 }

@@ -126,12 +126,20 @@ typedef enum Labels {
     LABELS_two // there must be two: start and end
 } Labels;
 
+typedef enum Trait {
+    TRAIT_tied = 1,     // the output's matrix is the embedding's table
+    TRAIT_decoder = 2,  // Funnel's
+    TRAIT_head_act = 4, // the head has the layers' activation, as an option of its own
+    TRAIT_pooler = 8    // the standard model has one that can be left out
+} Trait;
+
 // A class of the library and the standard model that computes it.
 typedef struct HfClass {
     const char *name;
     const char *model;
     const char *outputs; // of that model, with spaces between them
     Labels labels;
+    unsigned traits;
 } HfClass;
 
 // What `architectures` names, of [n] classes. If that is none of them: the first, which is the
@@ -140,11 +148,9 @@ const HfClass *hf_class(Keys *k, const char *family, const HfClass *classes, siz
                         bool *is_known);
 // Starts the call with what the class says.
 Call hf_call(Keys *k, const char *family, const HfClass *cls, bool is_known, char letter);
-// Reads the labels; adds their number if the class has some.
-void hf_labels(Keys *k, Call *call, const HfClass *cls);
-// Reads what outputs are wanted and adds the states if they are. `mask_pool` as in import_wants.
-void hf_outputs(Keys *k, Call *call, const char *outputs, const char *further,
-                const char **mask_pool);
+// Adds the number of labels, if the class has some, and the states, if the file or its own key
+// wants one of `further`. `mask_pool` as in import_wants.
+void hf_head(Keys *k, Call *call, const HfClass *cls, const char *further, const char **mask_pool);
 
 // ---- families: each adds to the text what its configuration says ----
 
