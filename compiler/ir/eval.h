@@ -24,7 +24,8 @@ typedef struct EvalOptions {
     // reporting.
     bool (*leaf)(void *ctx, const Node *node, EvalTensor *out);
     void *ctx;
-    // If not NULL, called with each node's value as soon as it is known.
+    // If not NULL, called with each node's value as soon as it is known, also of the nodes inside a
+    // kernel; the kernel itself has none. Nodes that no output needs are not computed.
     void (*visit)(void *ctx, const Node *node, const EvalTensor *value);
 } EvalOptions;
 
@@ -33,6 +34,9 @@ typedef struct EvalOptions {
 // memory.
 bool eval_graph(Arena *arena, Diag *dx, const Graph *graph, const EvalOptions *options,
                 EvalTensor *outputs);
+// One output alone, for those who cannot hold all at once.
+bool eval_output(Arena *arena, Diag *dx, const Graph *graph, const EvalOptions *options,
+                 size_t index, EvalTensor *out);
 void eval_free(EvalTensor *tensors, size_t n);
 
 #endif
