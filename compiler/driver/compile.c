@@ -1,6 +1,7 @@
 // The flow of a compilation, as straight-line code.
 #include "driver/compile.h"
 
+#include "driver/progress.h"
 #include "io/file.h"
 #include "io/link.h"
 #include "loop/lower.h"
@@ -12,14 +13,14 @@
 
 #define PAGE 4096u
 
-static PassContext pass_context(Arena *arena, Diag *dx, const CompileOptions *options,
-                                const Target *target)
+static PassContext pass_context(Arena *arena, Diag *dx, const CompileOptions *options)
 {
     PassContext cx = {.arena = arena,
                       .dx = dx,
-                      .target = target,
+                      .target = &options->target.loop,
                       .verify_each = options->verify_each,
                       .after = options->after,
+                      .after_program = options->after_program,
                       .ctx = options->ctx};
     for (size_t i = 0; i < PASS_count; i++) {
         cx.disabled[i] = options->only_stages || options->disabled[i];
@@ -29,20 +30,16 @@ static PassContext pass_context(Arena *arena, Diag *dx, const CompileOptions *op
 
 bool compile_program(Arena *arena, Diag *dx, const CompileOptions *options, Compiled *out)
 {
-    Str why;
-    if (!codegen_target(arena, options->target, &out->target, &why)) {
-        diag_fail(dx, "%.*s", STR_ARG(why));
-        return false;
-    }
     if (!spec_load(arena, dx, options->spec, &options->front, &out->spec)) {
         return false;
     }
-    PassContext cx = pass_context(arena, dx, options, &out->target.loop);
+    progress("optimising");
+    PassContext cx = pass_context(arena, dx, options);
     out->graph = passes_run_graph(&cx, out->spec.graph);
     if (!out->graph) {
         return false;
     }
-    out->program = lower_graph(arena, dx, out->graph, &out->target.loop);
+    out->program = lower_graph(arena, dx, out->graph, &options->target.loop);
     return out->program && passes_run_program(&cx, out->program);
 }
 
@@ -66,30 +63,42 @@ bool compile_emit(Arena *arena, Diag *dx, const CompileOptions *options, const C
 {
     ArtefactInfo info = describe(arena, options, c);
     CodegenOutput output = {.kind = kind};
-    return codegen_emit(arena, dx, c->program, &info, &c->target, &output, out);
+    progress("generating code");
+    return codegen_emit(arena, dx, c->program, &info, &options->target, &output, out);
 }
 
 // ---- the artefact ----
 
-static Weights *open_weights(Arena *arena, Diag *dx, const CompileOptions *options,
-                             const Compiled *c)
+Weights *compile_weights(Arena *arena, Diag *dx, const CompileOptions *options, const Spec *spec)
 {
-    if (options->random) {
+    const char *path = options->weights ? options->weights : spec->weights;
+    bool needed = false;
+    for (size_t i = 0; i < spec->graph->nodes.n; i++) {
+        needed = needed || spec->graph->nodes.items[i]->op == OP_param;
+    }
+    if (!needed && (options->weights || options->random)) {
+        diag_warning(dx, (Place){0}, "%s has no effect: %s has no parameters",
+                     options->random ? "--random" : "--weights", options->spec);
+    }
+    if (!needed || options->random) {
         return weights_random(arena, options->seed);
     }
-    const char *path = options->weights ? options->weights : c->spec.weights;
-    bool needed = false;
-    for (size_t i = 0; i < c->spec.graph->nodes.n; i++) {
-        needed = needed || c->spec.graph->nodes.items[i]->op == OP_param;
-    }
-    if (!path && needed) {
-        diag_fail(dx,
-                  "%s has parameters, but no weights are given: --weights FILE.safetensors, or "
-                  "--random SEED to try it out",
-                  options->spec);
+    if (!options->weights && path && access(path, F_OK) != 0) {
+        diag_error(
+            dx, (Place){0},
+            "%s holds no model.safetensors: --weights FILE.safetensors gives the parameters, "
+            "--random SEED makes some up",
+            options->spec);
         return NULL;
     }
-    return path ? weights_open(arena, dx, c->spec.graph, path) : weights_random(arena, 0);
+    if (!path) {
+        diag_error(dx, (Place){0},
+                   "%s has parameters, but no weights are given: --weights FILE.safetensors, or "
+                   "--random SEED to try it out",
+                   options->spec);
+        return NULL;
+    }
+    return weights_open(arena, dx, spec->graph, path);
 }
 
 static const char *folder_of(Arena *arena, const char *path)
@@ -138,10 +147,11 @@ static bool write_artefact(Diag *dx, const char *path, Str image, const Blob *bl
 }
 
 static bool build(Arena *arena, Diag *dx, const CompileOptions *options, const Compiled *c,
-                  const Weights *weights, const char *path)
+                  const Weights *weights, const char *path, Built *out)
 {
     const char *folder = folder_of(arena, path);
     Blob blob;
+    progress("preparing the weights");
     if (!blob_create(arena, dx, c->graph->prepare, c->program, weights, folder, &blob)) {
         return false;
     }
@@ -152,24 +162,29 @@ static bool build(Arena *arena, Diag *dx, const CompileOptions *options, const C
     Buf object = {.arena = arena};
     CodegenOutput output = {.kind = CODEGEN_object};
     Str image;
-    bool ok = codegen_emit(arena, dx, c->program, &info, &c->target, &output, &object) &&
+    progress("generating code");
+    bool ok = codegen_emit(arena, dx, c->program, &info, &options->target, &output, &object) &&
               link_shared(arena, dx, folder, buf_str(&object), options->say_commands, &image) &&
               write_artefact(dx, path, image, &blob);
     blob_close(&blob);
+    *out = (Built){.nkernels = c->program->kernels.n,
+                   .nsteps = c->program->steps.n,
+                   .weights_bytes = blob.bytes};
     return ok;
 }
 
-bool compile_shared(Arena *arena, Diag *dx, const CompileOptions *options, const char *path)
+bool compile_shared(Arena *arena, Diag *dx, const CompileOptions *options, const char *path,
+                    Built *out)
 {
     Compiled c;
     if (!compile_program(arena, dx, options, &c)) {
         return false;
     }
-    Weights *weights = open_weights(arena, dx, options, &c);
+    Weights *weights = compile_weights(arena, dx, options, &c.spec);
     if (!weights) {
         return false;
     }
-    bool ok = build(arena, dx, options, &c, weights, path);
+    bool ok = build(arena, dx, options, &c, weights, path, out);
     weights_close(weights);
     return ok;
 }

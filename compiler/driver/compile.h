@@ -15,10 +15,13 @@ typedef struct Spec {
     Graph *graph;        // as elaborated
     Str text;            // canonical: what was compiled, as it can be given again
     const char *weights; // a model folder's file; NULL: none belongs to it
+    FrontReport report;  // of a graph: empty
 } Spec;
 
 // Loads a layout literal, FILE.slu, FILE.slu:NAME, a model folder or FILE.ir. False after a report.
 bool spec_load(Arena *arena, Diag *dx, const char *spec, const FrontOptions *options, Spec *out);
+// The text alone of what is a .slu file, or a model folder. False after a report.
+bool spec_read(Arena *arena, Diag *dx, const char *spec, FrontFile *out);
 
 // ---- parameters (weights.c) ----
 
@@ -58,20 +61,20 @@ typedef struct CompileOptions {
     const char *weights; // NULL: the model folder's, or none
     bool random;         // values from `seed` instead
     uint64_t seed;
-    Str target;       // "x86-64-v3"
+    CodegenTarget target;
     bool only_stages; // -O0
     bool disabled[PASS_count];
     bool verify_each;
     bool say_commands;
     Str flags; // what of the command line changed the result, as text
-    void (*after)(void *ctx, PassId id, const Graph *graph);
+    void (*after)(void *ctx, PassId id, const Graph *graph); // as PassContext's
+    void (*after_program)(void *ctx, PassId id, const Program *program);
     void *ctx;
 } CompileOptions;
 
 // A compilation, as far as a command needs it.
 typedef struct Compiled {
     Spec spec;
-    CodegenTarget target;
     Graph *graph;     // after the graph passes; graph->prepare makes the constants
     Program *program; // after the program passes
 } Compiled;
@@ -81,7 +84,19 @@ bool compile_program(Arena *arena, Diag *dx, const CompileOptions *options, Comp
 // The object file, assembly or LLVM text, without weights. False after a report.
 bool compile_emit(Arena *arena, Diag *dx, const CompileOptions *options, const Compiled *c,
                   CodegenKind kind, Buf *out);
+// What was built, for people.
+typedef struct Built {
+    size_t nkernels;
+    size_t nsteps;
+    uint64_t weights_bytes;
+} Built;
+
 // All of it: a shared object at `path` with its weights. False after a report.
-bool compile_shared(Arena *arena, Diag *dx, const CompileOptions *options, const char *path);
+bool compile_shared(Arena *arena, Diag *dx, const CompileOptions *options, const char *path,
+                    Built *out);
+
+// The values of a model's parameters: those that the options name, or the model folder's. NULL
+// after a report, also when there are none and the model needs them.
+Weights *compile_weights(Arena *arena, Diag *dx, const CompileOptions *options, const Spec *spec);
 
 #endif

@@ -48,7 +48,7 @@ static bool elaborate_text(Arena *arena, Diag *dx, const FrontFile *file, Str mo
 {
     FrontReader reader = {.read = read_used};
     FrontSpec spec = {.file = file, .model = model, .reader = &reader};
-    out->graph = front_elaborate(arena, dx, &spec, options, NULL);
+    out->graph = front_elaborate(arena, dx, &spec, options, &out->report);
     out->text = file->text;
     return out->graph != NULL;
 }
@@ -56,48 +56,29 @@ static bool elaborate_text(Arena *arena, Diag *dx, const FrontFile *file, Str mo
 static bool load_layout(Arena *arena, Diag *dx, Str layout, const FrontOptions *options, Spec *out)
 {
     FrontSpec spec = {.layout = layout};
-    out->graph = front_elaborate(arena, dx, &spec, options, NULL);
+    out->graph = front_elaborate(arena, dx, &spec, options, &out->report);
     out->text = layout;
     return out->graph != NULL;
 }
 
-static bool load_slu(Arena *arena, Diag *dx, const char *path, Str model,
-                     const FrontOptions *options, Spec *out)
-{
-    FrontFile file;
-    return read_source(arena, dx, path, &file) &&
-           elaborate_text(arena, dx, &file, model, options, out);
-}
-
-static bool load_folder(Arena *arena, Diag *dx, const char *path, const FrontOptions *options,
-                        Spec *out)
+static bool read_folder(Arena *arena, Diag *dx, const char *path, FrontFile *out)
 {
     Str text;
     if (!import_config(arena, dx, path, &text)) {
         return false;
     }
-    FrontFile file = {.name = str_format(arena, "%s/config.json as .slu", path),
-                      .key = str_from(path),
-                      .text = text};
-    out->weights = str_cstr(arena, str_format(arena, "%s/model.safetensors", path));
-    return elaborate_text(arena, dx, &file, (Str){0}, options, out);
+    *out = (FrontFile){.name = str_format(arena, "%s/config.json as .slu", path),
+                       .key = str_from(path),
+                       .text = text};
+    return true;
 }
 
-static bool load_ir(Arena *arena, Diag *dx, const char *path, const FrontOptions *options,
-                    Spec *out)
+static bool load_ir(Arena *arena, Diag *dx, const char *path, Spec *out)
 {
-    Str text;
-    if (options->nsettings + options->nwithout + options->nsizes > 0) {
-        diag_fail(dx,
-                  "%s: --seq, --set and --without are for .slu models; a graph is fixed as it is",
-                  path);
+    if (!file_read(arena, dx, path, MOST_SOURCE, &out->text)) {
         return false;
     }
-    if (!file_read(arena, dx, path, MOST_SOURCE, &text)) {
-        return false;
-    }
-    out->graph = graph_parse(arena, dx, diag_source(arena, str_from(path), text, false));
-    out->text = text;
+    out->graph = graph_parse(arena, dx, diag_source(arena, str_from(path), out->text, false));
     return out->graph != NULL;
 }
 
@@ -107,29 +88,54 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+// FILE.slu or FILE.slu:NAME; `model` is empty if there is no name.
+static bool is_slu(Arena *arena, const char *spec, const char **path, Str *model)
+{
+    const char *colon = strstr(spec, ".slu:");
+    *path = colon ? str_cstr(arena, (Str){spec, (size_t)(colon - spec) + 4}) : spec;
+    *model = colon ? str_from(colon + 5) : (Str){0};
+    return colon || str_ends(str_from(spec), STR(".slu"));
+}
+
 bool spec_load(Arena *arena, Diag *dx, const char *spec, const FrontOptions *options, Spec *out)
 {
     *out = (Spec){0};
     Str name = str_from(spec);
-    const char *colon = strstr(spec, ".slu:");
-    if (colon) {
-        const char *path = str_cstr(arena, (Str){spec, (size_t)(colon - spec) + 4});
-        return load_slu(arena, dx, path, str_from(colon + 5), options, out);
-    }
-    if (str_ends(name, STR(".slu"))) {
-        return load_slu(arena, dx, spec, (Str){0}, options, out);
+    Str model;
+    const char *path;
+    FrontFile file;
+    if (is_slu(arena, spec, &path, &model)) {
+        return read_source(arena, dx, path, &file) &&
+               elaborate_text(arena, dx, &file, model, options, out);
     }
     if (str_ends(name, STR(".ir"))) {
-        return load_ir(arena, dx, spec, options, out);
+        return load_ir(arena, dx, spec, out);
     }
     if (is_folder(spec)) {
-        return load_folder(arena, dx, spec, options, out);
+        out->weights = str_cstr(arena, str_format(arena, "%s/model.safetensors", spec));
+        return read_folder(arena, dx, spec, &file) &&
+               elaborate_text(arena, dx, &file, (Str){0}, options, out);
     }
     if (front_is_layout(name)) {
         return load_layout(arena, dx, name, options, out);
     }
-    diag_fail(
-        dx, "%s is neither a layout such as B6-6-6H768, nor a .slu or .ir file, nor a model folder",
-        spec);
+    diag_error(dx, (Place){0},
+               "%s is neither a layout such as B6-6-6H768, nor a .slu or .ir file, nor a model "
+               "folder",
+               spec);
+    return false;
+}
+
+bool spec_read(Arena *arena, Diag *dx, const char *spec, FrontFile *out)
+{
+    Str model;
+    const char *path;
+    if (is_slu(arena, spec, &path, &model)) {
+        return read_source(arena, dx, path, out);
+    }
+    if (is_folder(spec)) {
+        return read_folder(arena, dx, spec, out);
+    }
+    diag_error(dx, (Place){0}, "%s is neither a .slu file nor a model folder", spec);
     return false;
 }

@@ -1,10 +1,10 @@
 // Parameters: from a file, or made up.
 #include "driver/compile.h"
+#include "driver/random.h"
 #include "io/safetensors.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 struct Weights {
     StFile *file; // NULL: random
@@ -119,25 +119,10 @@ Weights *weights_random(Arena *arena, uint64_t seed)
     return weights;
 }
 
-// SplitMix64 (Steele, Lea and Flood 2014): the n-th number of a stream.
-static uint64_t mixed(uint64_t stream, uint64_t n)
-{
-    uint64_t z = stream + (n + 1) * 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-
-// In [-1, 1), exact in float32.
-static float uniform(uint64_t stream, uint64_t n)
-{
-    return (float)((int64_t)(mixed(stream, n) >> 40) - (1 << 23)) / (float)(1 << 23);
-}
-
 static void made_up(const Weights *weights, const Node *param, int64_t count, float *out)
 {
     Str name = param->attr.name;
-    uint64_t stream = XXH3_64bits_withSeed(name.ptr, name.len, weights->seed);
+    uint64_t stream = random_stream(name, weights->seed);
     float center = 0;
     float width = 0.1f;
     if (param->type.rank >= 2) {
@@ -148,7 +133,7 @@ static void made_up(const Weights *weights, const Node *param, int64_t count, fl
         center = 1;
     }
     for (int64_t i = 0; i < count; i++) {
-        out[i] = center + width * uniform(stream, (uint64_t)i);
+        out[i] = center + width * random_uniform(stream, (uint64_t)i);
     }
 }
 

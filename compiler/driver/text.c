@@ -1,0 +1,71 @@
+// Numbers and texts as people, JSON and shells want them.
+#include "driver/command.h"
+
+#include <string.h>
+
+void text_count(Buf *buf, uint64_t n)
+{
+    char digits[24];
+    int len = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n);
+    for (int i = 0; i < len; i++) {
+        if (i > 0 && (len - i) % 3 == 0) {
+            buf_char(buf, ',');
+        }
+        buf_char(buf, digits[i]);
+    }
+}
+
+void text_bytes(Buf *buf, uint64_t n)
+{
+    static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
+    double value = (double)n / 1000;
+    size_t unit = 0;
+    if (n < 1000) {
+        buf_format(buf, "%u bytes", (unsigned)n);
+        return;
+    }
+    for (; value >= 999.95; value /= 1000) {
+        unit++;
+    }
+    buf_format(buf, "%.1f %s", value, units[unit]);
+}
+
+void text_json(Buf *buf, Str s)
+{
+    buf_char(buf, '"');
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.ptr[i];
+        if (c == '"' || c == '\\') {
+            buf_char(buf, '\\');
+        }
+        if (c < 0x20) {
+            buf_format(buf, "\\u%04x", c);
+        } else {
+            buf_char(buf, (char)c);
+        }
+    }
+    buf_char(buf, '"');
+}
+
+void text_word(Buf *buf, Str word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-+=./,:@%";
+    bool is_plain = word.len > 0;
+    for (size_t i = 0; i < word.len; i++) {
+        is_plain = is_plain && memchr(plain, word.ptr[i], sizeof plain - 1) != NULL;
+    }
+    if (is_plain) {
+        buf_add(buf, word);
+        return;
+    }
+    buf_char(buf, '\'');
+    for (size_t i = 0; i < word.len; i++) {
+        if (word.ptr[i] == '\'') {
+            buf_add(buf, STR("'\\''"));
+        } else {
+            buf_char(buf, word.ptr[i]);
+        }
+    }
+    buf_char(buf, '\'');
+}
