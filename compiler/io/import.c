@@ -55,15 +55,26 @@ static bool import_hf(Import *im, const Json *type, Call *out)
     return false;
 }
 
+// Whose file it is, by the key that only they have.
 static bool import_any(Import *im, Call *out)
 {
     const Json *type = json_tree_find(im->config, STR("model_type"));
     if (type) {
         return import_hf(im, type, out);
     }
+    if (json_tree_find(im->config, STR("architecture"))) {
+        Keys k = keys_open(im, im->config, FORM_timm);
+        *out = import_timm(&k);
+        return true;
+    }
+    if (json_tree_find(im->config, STR("class"))) {
+        Keys k = keys_open(im, im->config, FORM_lucid);
+        *out = import_lucid(&k);
+        return true;
+    }
     diag_error(im->dx, im->config->at,
-               "this is no configuration that is known; a file of Hugging Face has the key "
-               "model_type: %s",
+               "this is no configuration that is known; what is understood has model_type (Hugging "
+               "Face: %s), architecture (timm), or class and args (g-mlp-pytorch)",
                family_names(im));
     return false;
 }

@@ -24,8 +24,14 @@ typedef enum Form {
     FORM_funnel = 4,
     FORM_hf = 7, // every family of Hugging Face
     FORM_pooling = 8,
-    FORM_module = 16, // an entry of modules.json
-    FORM_sluice = 32  // our own key, which asks for what the others cannot say
+    FORM_module = 16,     // an entry of modules.json
+    FORM_sluice = 32,     // our own key, which asks for what the others cannot say
+    FORM_timm = 64,       // a model's file
+    FORM_mlp_args = 128,  // arguments of timm's Mixer and gMLP
+    FORM_vit_args = 256,  // of its ViT and DeiT
+    FORM_timm_args = 384, // of both
+    FORM_lucid = 512,
+    FORM_lucid_args = 1024
 } Form;
 
 typedef VEC(Str) Strs;
@@ -66,6 +72,10 @@ const Json *keys_take(Keys *k, const char *key);
 // The value of a key, or `missing` if it is not there. One that does not fit is reported.
 int64_t keys_int(Keys *k, const char *key, int64_t least, int64_t most, int64_t missing);
 int64_t keys_size(Keys *k, const char *key, int64_t missing); // 1 … MOST_SIZE
+// The same of a key that must be there: 1 … most.
+int64_t keys_need(Keys *k, const char *key, int64_t most);
+// Two sizes, or one for both; they stay as they are, and false, if the key is not there.
+bool keys_pair(Keys *k, const char *key, int64_t *first, int64_t *second);
 double keys_positive(Keys *k, const char *key, double missing);
 bool keys_bool(Keys *k, const char *key, bool missing);
 // The language's word for a text that is one of `words`.
@@ -76,6 +86,11 @@ void keys_only(Keys *k, const char *key, const char *only);
 // Reports every key that was not asked for and is in no rule.
 void keys_finish(Keys *k);
 
+// The same of a value that stands elsewhere; NULL: `missing`.
+int64_t import_int(Import *im, const char *key, const Json *value, int64_t least, int64_t most,
+                   int64_t missing);
+const char *import_word(Import *im, const char *key, const Json *value, const Word *words, size_t n,
+                        const char *missing);
 // Reports that a value does not fit; `understood` says what would.
 void import_misfit(Import *im, const char *key, const Json *value, const char *understood);
 // A value as it stands in the file, short enough for a message.
@@ -107,6 +122,18 @@ void call_word(Call *call, const char *name, const char *value, const char *stan
 void call_text(Call *call, const char *name, const char *value, const char *standard);
 // An argument in any case.
 void call_size(Call *call, const char *name, int64_t value);
+
+// What an image model reads and says.
+typedef struct Image {
+    int64_t height;
+    int64_t width;
+    int64_t channels;
+    int64_t patch; // height and width of a patch
+    int64_t classes;
+} Image;
+
+// Adds those; reports at `at` an image that does not divide into patches.
+void call_image(Call *call, const Image *image, Place at);
 
 // The text of the model.
 Str call_print(const Call *call);
@@ -157,6 +184,8 @@ void hf_head(Keys *k, Call *call, const HfClass *cls, const char *further, const
 Call import_bert(Keys *k);
 Call import_electra(Keys *k);
 Call import_funnel(Keys *k);
+Call import_timm(Keys *k);
+Call import_lucid(Keys *k);
 
 // Reads modules.json of the folder, if there is one, and what it names. False after a report.
 bool import_modules(Import *im);

@@ -114,6 +114,65 @@ static const KeyRule rules[] = {
     {FORM_pooling, "pooling_mode_weightedmean_tokens", "false"},
     {FORM_pooling, "pooling_mode_lasttoken", "false"},
     {FORM_pooling, "include_prompt", "true"},
+    // timm: how images are prepared, who made the model, what its labels are.
+    {FORM_timm, "num_features", NULL},
+    {FORM_timm, "fixed_input_size", NULL},
+    {FORM_timm, "min_input_size", NULL},
+    {FORM_timm, "test_input_size", NULL},
+    {FORM_timm, "pool_size", NULL},
+    {FORM_timm, "interpolation", NULL},
+    {FORM_timm, "mean", NULL},
+    {FORM_timm, "std", NULL},
+    {FORM_timm, "crop_pct", NULL},
+    {FORM_timm, "test_crop_pct", NULL},
+    {FORM_timm, "crop_mode", NULL},
+    {FORM_timm, "first_conv", NULL},
+    {FORM_timm, "classifier", NULL},
+    {FORM_timm, "labels", NULL},
+    {FORM_timm, "label_names", NULL},
+    {FORM_timm, "label_descriptions", NULL},
+    {FORM_timm, "custom_load", NULL},
+    {FORM_timm, "tag", NULL},
+    {FORM_timm, "url", NULL},
+    {FORM_timm, "hf_hub_id", NULL},
+    {FORM_timm, "source", NULL},
+    {FORM_timm, "license", NULL},
+    {FORM_timm, "origin_url", NULL},
+    {FORM_timm, "description", NULL},
+    {FORM_timm, "notes", NULL},
+    {FORM_timm, "paper_name", NULL},
+    {FORM_timm, "paper_ids", NULL},
+    {FORM_timm, "library_name", NULL},
+    // Its arguments for training.
+    {FORM_timm_args, "drop_rate", NULL},
+    {FORM_timm_args, "proj_drop_rate", NULL},
+    {FORM_timm_args, "drop_path_rate", NULL},
+    {FORM_vit_args, "pos_drop_rate", NULL},
+    {FORM_vit_args, "patch_drop_rate", NULL},
+    {FORM_vit_args, "attn_drop_rate", NULL},
+    {FORM_vit_args, "weight_init", NULL},
+    {FORM_vit_args, "fix_init", NULL},
+    {FORM_mlp_args, "nlhb", NULL},
+    // Variants of its models, switched off.
+    {FORM_timm_args, "norm_layer", "null"},
+    {FORM_mlp_args, "stem_norm", "false"},
+    {FORM_vit_args, "qkv_bias", "true"},
+    {FORM_vit_args, "qk_norm", "false"},
+    {FORM_vit_args, "proj_bias", "true"},
+    {FORM_vit_args, "init_values", "null"},
+    {FORM_vit_args, "pos_embed", "learn"},
+    {FORM_vit_args, "no_embed_class", "false"},
+    {FORM_vit_args, "reg_tokens", "0"},
+    {FORM_vit_args, "pre_norm", "false"},
+    {FORM_vit_args, "final_norm", "true"},
+    {FORM_vit_args, "fc_norm", "null"},
+    {FORM_vit_args, "scale_attn_norm", "false"},
+    {FORM_vit_args, "scale_mlp_norm", "false"},
+    {FORM_vit_args, "dynamic_img_size", "false"},
+    {FORM_vit_args, "dynamic_img_pad", "false"},
+    // lucidrains: a chance to skip a layer while training.
+    {FORM_lucid_args, "prob_survival", NULL},
+    // Sentence embeddings: where a module stands in its list.
     {FORM_module, "idx", NULL},
     {FORM_module, "name", NULL},
 };
@@ -212,24 +271,62 @@ __attribute__((format(printf, 3, 4))) static const Json *take_or(Keys *k, const 
     return value;
 }
 
-int64_t keys_int(Keys *k, const char *key, int64_t least, int64_t most, int64_t missing)
+int64_t import_int(Import *im, const char *key, const Json *value, int64_t least, int64_t most,
+                   int64_t missing)
 {
-    const Json *value = take_or(k, key, "%lld", (long long)missing);
     if (!value) {
         return missing;
     }
     if (value->kind != JSON_int || value->integer < least || value->integer > most) {
-        Str range = str_format(k->im->arena, "a whole number from %lld to %lld", (long long)least,
+        Str range = str_format(im->arena, "a whole number from %lld to %lld", (long long)least,
                                (long long)most);
-        import_misfit(k->im, key, value, str_cstr(k->im->arena, range));
+        import_misfit(im, key, value, str_cstr(im->arena, range));
         return missing;
     }
     return value->integer;
 }
 
+int64_t keys_int(Keys *k, const char *key, int64_t least, int64_t most, int64_t missing)
+{
+    const Json *value = take_or(k, key, "%lld", (long long)missing);
+    return import_int(k->im, key, value, least, most, missing);
+}
+
 int64_t keys_size(Keys *k, const char *key, int64_t missing)
 {
     return keys_int(k, key, 1, MOST_SIZE, missing);
+}
+
+int64_t keys_need(Keys *k, const char *key, int64_t most)
+{
+    if (!json_tree_find(k->object, str_from(key))) {
+        keys_take(k, key);
+        diag_error(k->im->dx, k->object->at, "%s is missing", key);
+        return 1;
+    }
+    return keys_int(k, key, 1, most, 1);
+}
+
+bool keys_pair(Keys *k, const char *key, int64_t *first, int64_t *second)
+{
+    const Json *value = keys_take(k, key);
+    if (!value) {
+        return false;
+    }
+    const Json *a = value;
+    const Json *b = value;
+    if (value->kind == JSON_list && value->n == 2) {
+        a = &value->items[0];
+        b = &value->items[1];
+    }
+    if (a->kind != JSON_int || a->integer < 1 || a->integer > MOST_SIZE || b->kind != JSON_int ||
+        b->integer < 1 || b->integer > MOST_SIZE) {
+        import_misfit(k->im, key, value, "a size from 1, or two in a list");
+        return true;
+    }
+    *first = a->integer;
+    *second = b->integer;
+    return true;
 }
 
 double keys_positive(Keys *k, const char *key, double missing)
@@ -260,24 +357,27 @@ bool keys_bool(Keys *k, const char *key, bool missing)
     return value->truth;
 }
 
-const char *keys_word(Keys *k, const char *key, const Word *words, size_t n, const char *missing)
+const char *import_word(Import *im, const char *key, const Json *value, const Word *words, size_t n,
+                        const char *missing)
 {
-    Buf names = {.arena = k->im->arena};
+    Buf names = {.arena = im->arena};
     const char *standard = NULL;
     for (size_t i = 0; i < n; i++) {
+        if (value && value->kind == JSON_text && str_equal(value->text, str_from(words[i].name))) {
+            return words[i].slu;
+        }
         buf_format(&names, "%s\"%s\"", i == 0 ? "" : i + 1 < n ? ", " : " or ", words[i].name);
         standard = strcmp(words[i].name, missing) == 0 ? words[i].slu : standard;
     }
-    const Json *value = take_or(k, key, "%s", missing);
-    for (size_t i = 0; value && value->kind == JSON_text && i < n; i++) {
-        if (str_equal(value->text, str_from(words[i].name))) {
-            return words[i].slu;
-        }
-    }
     if (value) {
-        import_misfit(k->im, key, value, str_cstr(k->im->arena, buf_str(&names)));
+        import_misfit(im, key, value, str_cstr(im->arena, buf_str(&names)));
     }
     return standard;
+}
+
+const char *keys_word(Keys *k, const char *key, const Word *words, size_t n, const char *missing)
+{
+    return import_word(k->im, key, take_or(k, key, "%s", missing), words, n, missing);
 }
 
 const char *keys_act(Keys *k, const char *key, const char *missing)

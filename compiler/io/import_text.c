@@ -87,6 +87,19 @@ void call_text(Call *call, const char *name, const char *value, const char *stan
     }
 }
 
+void call_image(Call *call, const Image *image, Place at)
+{
+    if (image->height % image->patch != 0 || image->width % image->patch != 0) {
+        diag_error(call->im->dx, at, "an image of %lld x %lld does not divide into patches of %lld",
+                   (long long)image->height, (long long)image->width, (long long)image->patch);
+    }
+    call_int(call, "height", image->height, 224);
+    call_int(call, "width", image->width, image->height);
+    call_int(call, "channels", image->channels, 3);
+    call_int(call, "patch", image->patch, 16);
+    call_size(call, "classes", image->classes);
+}
+
 // ---- the model's name ----
 
 static bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
