@@ -34,8 +34,8 @@ static SlStatus find_sizes(const SlAbiEntry *entry, const int64_t *symbols, uint
         !sli_eval(&entry->scratch_bytes, symbols, &scratch) || !padded(scratch, &sizes->scratch) ||
         __builtin_mul_overflow(sizes->scratch, threads, &all) ||
         __builtin_add_overflow(all, sizes->arena, &sizes->total) || sizes->total > INT64_MAX)
-        return sli_fail(error, SL_E_OVERFLOW, "entry '%s': the memory for these sizes overflows",
-                        entry->name);
+        return SL_FAIL(error, SL_E_OVERFLOW, "entry '%s': the memory for these sizes overflows",
+                       entry->name);
     return SL_OK;
 }
 
@@ -52,8 +52,8 @@ static SlStatus find_slot(SlContext *context, const SlAbiEntry *entry, uint32_t 
     uint64_t bytes = sli_tensor_bytes(shape, io);
     if (!sli_eval(&io->slot, context->wanted, &slot) || slot < 0 || slot % SL_ABI_ALIGN != 0 ||
         bytes > sizes->arena || (uint64_t)slot > sizes->arena - bytes)
-        return sli_fail(error, SL_E_TABLE, "entry '%s': input '%s' does not fit its slot",
-                        entry->name, io->name);
+        return SL_FAIL(error, SL_E_TABLE, "entry '%s': input '%s' does not fit its slot",
+                       entry->name, io->name);
     context->slots[input] = slot;
     context->slot_bytes[input] = bytes;
     return SL_OK;
@@ -78,14 +78,14 @@ static SlStatus plan_steps(SlContext *context, const SlAbiEntry *entry, const Si
         const SlAbiStep *step = sli_at(entry->steps, i);
         int64_t parts;
         if (!sli_eval(&step->parts, context->wanted, &parts) || parts < 1 || parts > UINT32_MAX)
-            return sli_fail(error, SL_E_OVERFLOW, "entry '%s': step '%s' has too many parts",
-                            entry->name, step->name);
+            return SL_FAIL(error, SL_E_OVERFLOW, "entry '%s': step '%s' has too many parts",
+                           entry->name, step->name);
         context->parts[i] = (uint32_t)parts;
         context->parallel = context->parallel || parts > 1;
         for (uint32_t k = 0; k < step->noperands; k++, n++) {
             if (!find_offset(context, sli_at(step->operands, k), sizes, &context->offsets[n]))
-                return sli_fail(error, SL_E_TABLE, "entry '%s': step '%s': operand %u lies outside",
-                                entry->name, step->name, k);
+                return SL_FAIL(error, SL_E_TABLE, "entry '%s': step '%s': operand %u lies outside",
+                               entry->name, step->name, k);
         }
     }
     return SL_OK;
@@ -109,15 +109,15 @@ static SlStatus take_memory(SlContext *context, const SlAbiEntry *entry, const S
     if (sizes->total <= context->memory_bytes)
         return SL_OK;
     if (!context->own_arena)
-        return sli_fail(error, SL_E_ARENA, "entry '%s' needs an arena of %llu bytes, it has %llu",
-                        entry->name, (unsigned long long)sizes->total,
-                        (unsigned long long)context->memory_bytes);
+        return SL_FAIL(error, SL_E_ARENA, "entry '%s' needs an arena of %llu bytes, it has %llu",
+                       entry->name, (unsigned long long)sizes->total,
+                       (unsigned long long)context->memory_bytes);
     release_memory(context);
     context->memory =
         context->allocator.allocate(context->allocator.context, sizes->total, SL_ABI_ALIGN);
     if (!context->memory)
-        return sli_fail(error, SL_E_MEMORY, "entry '%s': no memory for %llu bytes", entry->name,
-                        (unsigned long long)sizes->total);
+        return SL_FAIL(error, SL_E_MEMORY, "entry '%s': no memory for %llu bytes", entry->name,
+                       (unsigned long long)sizes->total);
     context->memory_bytes = sizes->total;
     return SL_OK;
 }
@@ -160,11 +160,11 @@ SlStatus sl_bind(SlContext *context, uint32_t entry, const int64_t *symbols, uin
 {
     const SlAbiEntry *e;
     if (!context)
-        return sli_fail(error, SL_E_ARGUMENT, "context is NULL");
+        return SL_FAIL(error, SL_E_ARGUMENT, "context is NULL");
     SL_TRY(sli_find_entry(context->model, entry, &e, error));
     SL_TRY(sli_check_symbols(e, symbols, nsymbols, error));
     if (!sli_enter(context))
-        return sli_fail(error, SL_E_BUSY, "the context is in use");
+        return SL_FAIL(error, SL_E_BUSY, "the context is in use");
     if (nsymbols > 0)
         memcpy(context->wanted, symbols, nsymbols * sizeof *symbols);
     SlStatus status = sli_bind_wanted(context, e, error);
@@ -178,7 +178,7 @@ SlStatus sl_arena_bytes(const SlContext *context, uint32_t entry, const int64_t 
     const SlAbiEntry *e;
     Sizes sizes;
     if (!context || !bytes)
-        return sli_fail(error, SL_E_ARGUMENT, "%s is NULL", context ? "bytes" : "context");
+        return SL_FAIL(error, SL_E_ARGUMENT, "%s is NULL", context ? "bytes" : "context");
     *bytes = 0;
     SL_TRY(sli_find_entry(context->model, entry, &e, error));
     SL_TRY(sli_check_symbols(e, symbols, nsymbols, error));
@@ -252,8 +252,8 @@ static SlStatus check_options(const SlContextOptions *options, SlContext *contex
     SL_TRY(sli_choose_allocator(options->allocator, &context->model->allocator, &context->allocator,
                                 error));
     if (options->threads < 0 || options->threads > (int32_t)SL_MAX_THREADS)
-        return sli_fail(error, SL_E_OPTION, "threads is %d, 0 (default) to %u is allowed",
-                        options->threads, SL_MAX_THREADS);
+        return SL_FAIL(error, SL_E_OPTION, "threads is %d, 0 (default) to %u is allowed",
+                       options->threads, SL_MAX_THREADS);
     context->threads = (uint32_t)options->threads;
     if (options->threads == 0)
         SL_TRY(sli_default_threads(&context->threads, error));
@@ -261,7 +261,7 @@ static SlStatus check_options(const SlContextOptions *options, SlContext *contex
     if (!options->arena)
         return options->arena_bytes == 0
                    ? SL_OK
-                   : sli_fail(error, SL_E_OPTION, "arena is NULL, but arena_bytes is not 0");
+                   : SL_FAIL(error, SL_E_OPTION, "arena is NULL, but arena_bytes is not 0");
     uint64_t skip = (SL_ABI_ALIGN - (uintptr_t)options->arena % SL_ABI_ALIGN) % SL_ABI_ALIGN;
     context->memory = (uint8_t *)options->arena + skip;
     context->memory_bytes = options->arena_bytes > skip ? options->arena_bytes - skip : 0;
@@ -272,10 +272,10 @@ SlStatus sl_context_open(SlModel *model, const SlContextOptions *options, SlCont
                          SlError *error)
 {
     if (!context)
-        return sli_fail(error, SL_E_ARGUMENT, "context is NULL");
+        return SL_FAIL(error, SL_E_ARGUMENT, "context is NULL");
     *context = NULL;
     if (!model)
-        return sli_fail(error, SL_E_ARGUMENT, "model is NULL");
+        return SL_FAIL(error, SL_E_ARGUMENT, "model is NULL");
     const SlContextOptions none = {0};
     options = options ? options : &none;
     SlContext draft = {.model = model, .busy = ATOMIC_FLAG_INIT};
@@ -285,7 +285,7 @@ SlStatus sl_context_open(SlModel *model, const SlContextOptions *options, SlCont
     uint8_t *block =
         draft.allocator.allocate(draft.allocator.context, draft.block_bytes, SL_ABI_ALIGN);
     if (!block)
-        return sli_fail(error, SL_E_MEMORY, "no memory for a context");
+        return SL_FAIL(error, SL_E_MEMORY, "no memory for a context");
     lay_out(&draft, block, &counts);
     const SliPoolOptions pool = {draft.threads, options->parallel_for, options->parallel_context};
     SlStatus status = sli_pool_open(draft.pool, &pool, error);

@@ -153,9 +153,9 @@ SlStatus sli_default_threads(uint32_t *threads, SlError *error)
     const char *wanted = getenv("SLUICE_THREADS");
     if (wanted) {
         if (!sli_parse_threads(wanted, threads))
-            return sli_fail(error, SL_E_OPTION,
-                            "SLUICE_THREADS is '%.40s', a whole number from 1 to %u is allowed",
-                            wanted, SL_MAX_THREADS);
+            return SL_FAIL(error, SL_E_OPTION,
+                           "SLUICE_THREADS is '%.40s', a whole number from 1 to %u is allowed",
+                           wanted, SL_MAX_THREADS);
         return SL_OK;
     }
     uint32_t cpus = sli_affinity_cpus();

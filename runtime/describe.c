@@ -40,8 +40,8 @@ static SlStatus find(const SlModel *model, uint32_t number, Of of, uint32_t inde
     const void *const lists[] = {e->symbols, e->checks, e->inputs, e->outputs};
     const uint32_t counts[] = {e->nsymbols, e->nchecks, e->ninputs, e->noutputs};
     if (index >= counts[of])
-        return sli_fail(error, SL_E_INDEX, "entry '%s' has no %s %u, it has %u", e->name, words[of],
-                        index, counts[of]);
+        return SL_FAIL(error, SL_E_INDEX, "entry '%s' has no %s %u, it has %u", e->name, words[of],
+                       index, counts[of]);
     *found = sli_at(lists[of], index);
     return SL_OK;
 }
@@ -51,7 +51,7 @@ SlStatus sl_entry_info(const SlModel *model, uint32_t entry, SlEntryInfo *info, 
     const SlAbiEntry *e;
     SL_TRY(sli_find_entry(model, entry, &e, error));
     if (!info)
-        return sli_fail(error, SL_E_ARGUMENT, "info is NULL");
+        return SL_FAIL(error, SL_E_ARGUMENT, "info is NULL");
     *info = (SlEntryInfo){e->name, e->ninputs, e->noutputs, e->nsymbols, e->nchecks, e->nsteps};
     return sli_ok(error);
 }
@@ -63,7 +63,7 @@ SlStatus sl_symbol_info(const SlModel *model, uint32_t entry, uint32_t symbol, S
     const void *found;
     SL_TRY(find(model, entry, OF_SYMBOLS, symbol, &e, &found, error));
     if (!info)
-        return sli_fail(error, SL_E_ARGUMENT, "info is NULL");
+        return SL_FAIL(error, SL_E_ARGUMENT, "info is NULL");
     const SlAbiSymbol *s = found;
     *info = (SlSymbolInfo){s->name, s->low, s->high};
     return sli_ok(error);
@@ -85,7 +85,7 @@ static SlStatus tensor_info(const SlModel *model, uint32_t entry, Of of, uint32_
     const void *found;
     SL_TRY(find(model, entry, of, index, &e, &found, error));
     if (!info)
-        return sli_fail(error, SL_E_ARGUMENT, "info is NULL");
+        return SL_FAIL(error, SL_E_ARGUMENT, "info is NULL");
     const SlAbiIo *io = found;
     memset(info, 0, sizeof *info);
     info->name = io->name;
@@ -121,10 +121,10 @@ SlStatus sl_output_info(const SlModel *model, uint32_t entry, uint32_t output, S
 SlStatus sl_weight_info(const SlModel *model, uint32_t weight, SlWeightInfo *info, SlError *error)
 {
     if (!model || !info)
-        return sli_fail(error, SL_E_ARGUMENT, "%s is NULL", model ? "info" : "model");
+        return SL_FAIL(error, SL_E_ARGUMENT, "%s is NULL", model ? "info" : "model");
     if (weight >= model->table->nweights)
-        return sli_fail(error, SL_E_INDEX, "'%s' has no weight %u, it has %u", model->table->name,
-                        weight, model->table->nweights);
+        return SL_FAIL(error, SL_E_INDEX, "'%s' has no weight %u, it has %u", model->table->name,
+                       weight, model->table->nweights);
     const SlAbiWeight *w = sli_at(model->table->weights, weight);
     *info = (SlWeightInfo){.name = w->name,
                            .layout = w->layout,
@@ -189,7 +189,7 @@ static SlStatus shape_of(const ShapeCall *call, int64_t *shape, SlError *error)
     SL_TRY(find(call->model, call->entry, call->of, call->index, &e, &found, error));
     SL_TRY(sli_check_symbols(e, call->symbols, call->nsymbols, error));
     if (!shape)
-        return sli_fail(error, SL_E_ARGUMENT, "shape is NULL");
+        return SL_FAIL(error, SL_E_ARGUMENT, "shape is NULL");
     SL_TRY(sli_eval_shape(found, call->symbols, shape, error));
     return sli_ok(error);
 }

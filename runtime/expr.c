@@ -38,7 +38,7 @@ static bool apply(uint32_t op, int64_t a, int64_t b, int64_t *value)
 
 bool sli_eval(const SlAbiExpr *expr, const int64_t *symbols, int64_t *value)
 {
-    int64_t stack[STACK_DEPTH];
+    int64_t stack[STACK_DEPTH] = {0};
     uint32_t depth = 0;
     for (uint64_t i = 0; i < expr->n; i++) {
         const SlAbiInst *inst = &expr->code[i];
@@ -124,7 +124,7 @@ void sli_add_expr(SliText *text, const SlAbiExpr *expr, const SlAbiEntry *entry)
 {
     char buffer[TEXT_BYTES];
     SliText infix = sli_text(buffer, sizeof buffer);
-    Piece stack[STACK_DEPTH];
+    Piece stack[STACK_DEPTH] = {{0, 0}};
     uint32_t depth = 0;
     bool fits = true;
     for (uint64_t i = 0; i < expr->n && fits; i++) {
@@ -154,12 +154,12 @@ SlStatus sli_eval_shape(const SlAbiIo *io, const int64_t *symbols, int64_t *shap
 {
     for (uint32_t i = 0; i < io->rank; i++) {
         if (!sli_eval(&io->shape[i], symbols, &shape[i]))
-            return sli_fail(error, SL_E_OVERFLOW, "'%s': the size of axis %u overflows", io->name,
-                            i);
+            return SL_FAIL(error, SL_E_OVERFLOW, "'%s': the size of axis %u overflows", io->name,
+                           i);
         if (shape[i] < 1)
-            return sli_fail(error, SL_E_SHAPE,
-                            "'%s': the size of axis %u is %lld, at least 1 is needed", io->name, i,
-                            (long long)shape[i]);
+            return SL_FAIL(error, SL_E_SHAPE,
+                           "'%s': the size of axis %u is %lld, at least 1 is needed", io->name, i,
+                           (long long)shape[i]);
     }
     return SL_OK;
 }
@@ -171,10 +171,10 @@ SlStatus sli_check_bounds(const SlAbiEntry *entry, const int64_t *symbols, SlErr
         if (symbols[i] >= symbol->low && symbols[i] <= symbol->high)
             continue;
         if (symbol->high == INT64_MAX)
-            return sli_fail(error, SL_E_SYMBOL, "%s is %lld, at least %lld is allowed",
-                            symbol->name, (long long)symbols[i], (long long)symbol->low);
-        return sli_fail(error, SL_E_SYMBOL, "%s is %lld, %lld to %lld is allowed", symbol->name,
-                        (long long)symbols[i], (long long)symbol->low, (long long)symbol->high);
+            return SL_FAIL(error, SL_E_SYMBOL, "%s is %lld, at least %lld is allowed", symbol->name,
+                           (long long)symbols[i], (long long)symbol->low);
+        return SL_FAIL(error, SL_E_SYMBOL, "%s is %lld, %lld to %lld is allowed", symbol->name,
+                       (long long)symbols[i], (long long)symbol->low, (long long)symbol->high);
     }
     return SL_OK;
 }
@@ -183,10 +183,10 @@ SlStatus sli_check_symbols(const SlAbiEntry *entry, const int64_t *symbols, uint
                            SlError *error)
 {
     if (nsymbols != entry->nsymbols)
-        return sli_fail(error, SL_E_COUNT, "entry '%s': expected %u symbols, got %u", entry->name,
-                        entry->nsymbols, nsymbols);
+        return SL_FAIL(error, SL_E_COUNT, "entry '%s': expected %u symbols, got %u", entry->name,
+                       entry->nsymbols, nsymbols);
     if (nsymbols > 0 && !symbols)
-        return sli_fail(error, SL_E_ARGUMENT, "symbols is NULL");
+        return SL_FAIL(error, SL_E_ARGUMENT, "symbols is NULL");
     return sli_check_bounds(entry, symbols, error);
 }
 
@@ -199,11 +199,11 @@ SlStatus sli_check_checks(const SlAbiEntry *entry, const int64_t *symbols, SlErr
         int64_t a;
         int64_t b;
         if (!sli_eval(&check->left, symbols, &a) || !sli_eval(&check->right, symbols, &b))
-            return sli_fail(error, SL_E_OVERFLOW, "a size overflows in the check: %s", check->text);
+            return SL_FAIL(error, SL_E_OVERFLOW, "a size overflows in the check: %s", check->text);
         bool holds = check->op == SL_CHECK_EQ ? a == b : check->op == SL_CHECK_LE ? a <= b : a < b;
         if (!holds)
-            return sli_fail(error, SL_E_CHECK, "%s (%lld %s %lld does not hold)", check->text,
-                            (long long)a, words[check->op], (long long)b);
+            return SL_FAIL(error, SL_E_CHECK, "%s (%lld %s %lld does not hold)", check->text,
+                           (long long)a, words[check->op], (long long)b);
     }
     return SL_OK;
 }

@@ -33,9 +33,12 @@ struct SlModel {
 
 // status.c
 
-// Writes *error, if there is one, and returns `status`.
-__attribute__((cold, format(printf, 3, 4))) SlStatus sli_fail(SlError *error, SlStatus status,
-                                                              const char *format, ...);
+// Writes *error, if there is one. SL_FAIL() is `status`, which compiler and reader see to be none
+// that SL_TRY() would pass over.
+__attribute__((cold, format(printf, 3, 4))) void sli_fail(SlError *error, SlStatus status,
+                                                          const char *format, ...);
+#define SL_FAIL(error, status, ...) (sli_fail(error, status, __VA_ARGS__), (status))
+
 SlStatus sli_ok(SlError *error);
 
 // A text in a fixed buffer, cut at its end.

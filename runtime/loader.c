@@ -45,7 +45,7 @@ SlStatus sli_choose_allocator(const SlAllocator *wanted, const SlAllocator *othe
     static const SlAllocator standard = {NULL, allocate_default, release_default};
     *allocator = wanted ? *wanted : otherwise ? *otherwise : standard;
     if (!allocator->allocate || !allocator->release)
-        return sli_fail(error, SL_E_OPTION, "allocator: a function is NULL");
+        return SL_FAIL(error, SL_E_OPTION, "allocator: a function is NULL");
     return SL_OK;
 }
 
@@ -56,13 +56,13 @@ SlStatus sli_file_open(const char *path, SliFile *file, SlError *error)
     // Without O_NONBLOCK a pipe of that name would wait for a writer.
     file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file->fd < 0 || fstat(file->fd, &st) != 0) {
-        SlStatus status = sli_fail(error, SL_E_FILE, "'%s': %s", path, strerror(errno));
+        SlStatus status = SL_FAIL(error, SL_E_FILE, "'%s': %s", path, strerror(errno));
         sli_file_close(file);
         return status;
     }
     if (!S_ISREG(st.st_mode)) {
         sli_file_close(file);
-        return sli_fail(error, SL_E_FILE, "'%s': not a file", path);
+        return SL_FAIL(error, SL_E_FILE, "'%s': not a file", path);
     }
     file->bytes = (uint64_t)st.st_size;
     return SL_OK;
@@ -82,10 +82,10 @@ SlStatus sli_file_read(const SliFile *file, uint64_t offset, void *bytes, size_t
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return sli_fail(error, SL_E_FILE, "'%s': %s", file->path, strerror(errno));
+            return SL_FAIL(error, SL_E_FILE, "'%s': %s", file->path, strerror(errno));
         if (got == 0)
-            return sli_fail(error, SL_E_TRUNCATED, "'%s' ends at byte %llu", file->path,
-                            (unsigned long long)(offset + done));
+            return SL_FAIL(error, SL_E_TRUNCATED, "'%s' ends at byte %llu", file->path,
+                           (unsigned long long)offset + done);
         done += (size_t)got;
     }
     return SL_OK;
@@ -106,16 +106,16 @@ static SlStatus check_image(SliFile *file, SlError *error)
 {
     Elf64_Ehdr header;
     if (file->bytes < sizeof header)
-        return sli_fail(error, SL_E_NOT_MODEL, "'%s': not a shared object", file->path);
+        return SL_FAIL(error, SL_E_NOT_MODEL, "'%s': not a shared object", file->path);
     SL_TRY(sli_file_read(file, 0, &header, sizeof header, error));
     if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
         header.e_type != ET_DYN || header.e_phentsize != sizeof(Elf64_Phdr) ||
         header.e_phnum > MAX_SEGMENTS)
-        return sli_fail(error, SL_E_NOT_MODEL, "'%s': not a shared object", file->path);
+        return SL_FAIL(error, SL_E_NOT_MODEL, "'%s': not a shared object", file->path);
     if (header.e_machine != OWN_MACHINE)
-        return sli_fail(error, SL_E_CPU,
-                        "'%s': compiled for another kind of processor (ELF machine %u)", file->path,
-                        header.e_machine);
+        return SL_FAIL(error, SL_E_CPU,
+                       "'%s': compiled for another kind of processor (ELF machine %u)", file->path,
+                       header.e_machine);
     uint64_t end = end_of(header.e_phoff, header.e_phnum, sizeof(Elf64_Phdr));
     if (header.e_shoff > 0) {
         uint64_t sections = end_of(header.e_shoff, header.e_shnum, header.e_shentsize);
@@ -130,8 +130,8 @@ static SlStatus check_image(SliFile *file, SlError *error)
             end = segment_end;
     }
     if (end > file->bytes)
-        return sli_fail(error, SL_E_TRUNCATED, "'%s' ends after %llu bytes, inside its code",
-                        file->path, (unsigned long long)file->bytes);
+        return SL_FAIL(error, SL_E_TRUNCATED, "'%s' ends after %llu bytes, inside its code",
+                       file->path, (unsigned long long)file->bytes);
     file->image = end;
     return SL_OK;
 }
@@ -142,16 +142,15 @@ static SlStatus load_object(SlModel *model, const char *path, SlAbiQuery *query,
     char buffer[PATH_MAX];
     int n = snprintf(buffer, sizeof buffer, "%s%s", strchr(path, '/') ? "" : "./", path);
     if (n < 0 || (size_t)n >= sizeof buffer)
-        return sli_fail(error, SL_E_FILE, "the path is too long");
+        return SL_FAIL(error, SL_E_FILE, "the path is too long");
     model->handle = dlopen(buffer, RTLD_NOW | RTLD_LOCAL);
     if (!model->handle) {
         const char *why = dlerror();
-        return sli_fail(error, SL_E_NOT_MODEL, "'%s': %s", path, why ? why : "cannot be loaded");
+        return SL_FAIL(error, SL_E_NOT_MODEL, "'%s': %s", path, why ? why : "cannot be loaded");
     }
     void *symbol = dlsym(model->handle, SL_QUERY_NAME);
     if (!symbol)
-        return sli_fail(error, SL_E_NOT_MODEL, "'%s': a shared object, but no compiled model",
-                        path);
+        return SL_FAIL(error, SL_E_NOT_MODEL, "'%s': a shared object, but no compiled model", path);
     // ISO C has no conversion from a data pointer.
     memcpy(query, &symbol, sizeof *query);
     return SL_OK;
@@ -161,7 +160,7 @@ static SlStatus choose_variant(SlModel *model, SlError *error)
 {
     const SlAbiModel *table = model->table;
     uint64_t own = sli_cpu_features();
-    const SlAbiVariant *variant = NULL;
+    const SlAbiVariant *variant = table->variants;
     for (uint32_t i = 0; i < table->nvariants; i++) {
         variant = sli_at(table->variants, i);
         if (!(variant->features & ~own)) {
@@ -172,18 +171,18 @@ static SlStatus choose_variant(SlModel *model, SlError *error)
     char names[160];
     SliText text = sli_text(names, sizeof names);
     sli_add_features(&text, variant->features & ~own);
-    return sli_fail(error, SL_E_CPU, "'%s' is compiled for %s, this processor lacks %s",
-                    table->name, variant->target ? variant->target : "another target", names);
+    return SL_FAIL(error, SL_E_CPU, "'%s' is compiled for %s, this processor lacks %s", table->name,
+                   variant->target ? variant->target : "another target", names);
 }
 
 static SlStatus use_table(SlModel *model, SlAbiQuery query, SlError *error)
 {
     model->table = query(SL_ABI_VERSION);
     if (!model->table)
-        return sli_fail(error, SL_E_VERSION,
-                        "the model is made for a newer runtime; this one knows "
-                        "table version %u",
-                        SL_ABI_VERSION);
+        return SL_FAIL(error, SL_E_VERSION,
+                       "the model is made for a newer runtime; this one knows "
+                       "table version %u",
+                       SL_ABI_VERSION);
     SL_TRY(sli_check_model(model->table, error));
     return choose_variant(model, error);
 }
@@ -206,7 +205,7 @@ static SlStatus finish(SlModel *model, SlStatus status, SlModel **out, SlError *
             atomic_init(&(*out)->contexts, 0);
             return sli_ok(error);
         }
-        status = sli_fail(error, SL_E_MEMORY, "no memory for a model");
+        status = SL_FAIL(error, SL_E_MEMORY, "no memory for a model");
     }
     unload(model);
     return status;
@@ -216,7 +215,7 @@ static SlStatus check_options(const SlOpenOptions *options, SlModel *model, SlEr
 {
     SL_TRY(sli_choose_allocator(options->allocator, NULL, &model->allocator, error));
     if (options->weights && options->weights_file)
-        return sli_fail(error, SL_E_OPTION, "weights and weights_file are both given");
+        return SL_FAIL(error, SL_E_OPTION, "weights and weights_file are both given");
     return SL_OK;
 }
 
@@ -234,10 +233,10 @@ SlStatus sl_model_open(const char *path, const SlOpenOptions *options, SlModel *
                        SlError *error)
 {
     if (!model)
-        return sli_fail(error, SL_E_ARGUMENT, "model is NULL");
+        return SL_FAIL(error, SL_E_ARGUMENT, "model is NULL");
     *model = NULL;
     if (!path)
-        return sli_fail(error, SL_E_ARGUMENT, "path is NULL");
+        return SL_FAIL(error, SL_E_ARGUMENT, "path is NULL");
     const SlOpenOptions none = {0};
     options = options ? options : &none;
     SlModel opened = {0};
@@ -253,10 +252,10 @@ SlStatus sl_model_from_query(const SlAbiModel *(*query)(uint32_t max_abi),
                              const SlOpenOptions *options, SlModel **model, SlError *error)
 {
     if (!model)
-        return sli_fail(error, SL_E_ARGUMENT, "model is NULL");
+        return SL_FAIL(error, SL_E_ARGUMENT, "model is NULL");
     *model = NULL;
     if (!query)
-        return sli_fail(error, SL_E_ARGUMENT, "query is NULL");
+        return SL_FAIL(error, SL_E_ARGUMENT, "query is NULL");
     const SlOpenOptions none = {0};
     options = options ? options : &none;
     SlModel opened = {0};

@@ -33,9 +33,9 @@ static SlStatus copy_i32(const SlAbiIo *io, const int32_t *from, int32_t *to, ui
     for (uint64_t i = 0; i < n; i++) {
         int32_t x = ((const volatile int32_t *)from)[i];
         if (x < low || x >= high)
-            return sli_fail(error, SL_E_RANGE,
-                            "input '%s': element %llu is %d, %lld to %lld is allowed", io->name,
-                            (unsigned long long)i, x, (long long)low, (long long)high - 1);
+            return SL_FAIL(error, SL_E_RANGE,
+                           "input '%s': element %llu is %d, %lld to %lld is allowed", io->name,
+                           (unsigned long long)i, x, (long long)low, (long long)high - 1);
         to[i] = x;
     }
     return SL_OK;
@@ -83,7 +83,7 @@ static uint8_t *base_of(const Call *call, const SlAbiOperand *operand)
             return context->memory + context->slots[operand->index];
         return call->inputs[operand->index].data;
     case SL_OPERAND_OUTPUT: return call->outputs[operand->index].data;
-    case SL_OPERAND_WEIGHTS: return (uint8_t *)(uintptr_t)context->model->weights;
+    case SL_OPERAND_WEIGHTS: return (uint8_t *)context->model->weights;
     default: return context->memory;
     }
 }
@@ -113,11 +113,11 @@ static SlStatus run_steps(const Call *call, SlError *error)
                             .parts = context->parts[i]};
         first += step->noperands;
         if (!sli_pool_run(context->pool, &job))
-            return sli_fail(error, SL_E_HOOK, "parallel_for returned before step '%s' was done",
-                            step->name);
+            return SL_FAIL(error, SL_E_HOOK, "parallel_for returned before step '%s' was done",
+                           step->name);
         if (sli_pool_faults(context->pool) != 0)
-            return sli_fail(error, SL_E_FAULT, "step '%s': an index lay outside its table",
-                            step->name);
+            return SL_FAIL(error, SL_E_FAULT, "step '%s': an index lay outside its table",
+                           step->name);
     }
     return SL_OK;
 }
@@ -143,11 +143,11 @@ SlStatus sl_run(SlContext *context, uint32_t entry, const SlTensor *inputs, uint
                 const SlTensor *outputs, uint32_t noutputs, SlError *error)
 {
     if (!context)
-        return sli_fail(error, SL_E_ARGUMENT, "context is NULL");
+        return SL_FAIL(error, SL_E_ARGUMENT, "context is NULL");
     Call call = {context, NULL, inputs, outputs};
     SL_TRY(sli_find_entry(context->model, entry, &call.entry, error));
     if (!sli_enter(context))
-        return sli_fail(error, SL_E_BUSY, "the context is in use");
+        return SL_FAIL(error, SL_E_BUSY, "the context is in use");
     SlStatus status = run(&call, ninputs, noutputs, error);
     sli_leave(context);
     return status == SL_OK ? sli_ok(error) : status;
@@ -159,10 +159,10 @@ SlStatus sl_symbols(const SlModel *model, uint32_t entry, const SlTensor *inputs
     const SlAbiEntry *e;
     SL_TRY(sli_find_entry(model, entry, &e, error));
     if (nsymbols != e->nsymbols)
-        return sli_fail(error, SL_E_COUNT, "entry '%s': expected %u symbols, got %u", e->name,
-                        e->nsymbols, nsymbols);
+        return SL_FAIL(error, SL_E_COUNT, "entry '%s': expected %u symbols, got %u", e->name,
+                       e->nsymbols, nsymbols);
     if (nsymbols > 0 && !symbols)
-        return sli_fail(error, SL_E_ARGUMENT, "symbols is NULL");
+        return SL_FAIL(error, SL_E_ARGUMENT, "symbols is NULL");
     SL_TRY(sli_check_inputs(e, inputs, ninputs, symbols, error));
     return sli_ok(error);
 }
@@ -174,7 +174,7 @@ SlStatus sl_match_entry(const SlModel *model, const SlTensor *inputs, uint32_t n
     const SlAbiEntry *e;
     SlStatus status = SL_OK;
     if (!model || !entry)
-        return sli_fail(error, SL_E_ARGUMENT, "%s is NULL", model ? "entry" : "model");
+        return SL_FAIL(error, SL_E_ARGUMENT, "%s is NULL", model ? "entry" : "model");
     for (uint32_t i = 0; i < sl_entry_count(model); i++) {
         SL_TRY(sli_find_entry(model, i, &e, error));
         status = sli_check_inputs(e, inputs, ninputs, symbols, error);
@@ -185,6 +185,6 @@ SlStatus sl_match_entry(const SlModel *model, const SlTensor *inputs, uint32_t n
     }
     if (sl_entry_count(model) == 1)
         return status;
-    return sli_fail(error, SL_E_SHAPE, "'%s': none of its %u entries takes these inputs",
-                    model->table->name, sl_entry_count(model));
+    return SL_FAIL(error, SL_E_SHAPE, "'%s': none of its %u entries takes these inputs",
+                   model->table->name, sl_entry_count(model));
 }

@@ -91,17 +91,16 @@ void sli_add_sizes(SliText *text, const int64_t *sizes, uint32_t n)
     sli_add(text, n ? "]" : "[]");
 }
 
-SlStatus sli_fail(SlError *error, SlStatus status, const char *format, ...)
+void sli_fail(SlError *error, SlStatus status, const char *format, ...)
 {
-    if (error) {
-        error->status = status;
-        SliText text = sli_text(error->text, sizeof error->text);
-        va_list arguments;
-        va_start(arguments, format);
-        add_list(&text, format, arguments);
-        va_end(arguments);
-    }
-    return status;
+    if (!error)
+        return;
+    error->status = status;
+    SliText text = sli_text(error->text, sizeof error->text);
+    va_list arguments;
+    va_start(arguments, format);
+    add_list(&text, format, arguments);
+    va_end(arguments);
 }
 
 SlStatus sli_ok(SlError *error)

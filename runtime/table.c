@@ -134,25 +134,25 @@ static SlStatus check_entry(const SlAbiEntry *entry, SlError *error)
     if (!wrong && state->n > 0 &&
         (!state->code || state->n > 1 || state->code[0].op != SL_X_CONST ||
          state->code[0].value != 0))
-        return sli_fail(error, SL_E_UNSUPPORTED,
-                        "entry '%s' keeps state between runs, this runtime does not", entry->name);
+        return SL_FAIL(error, SL_E_UNSUPPORTED,
+                       "entry '%s' keeps state between runs, this runtime does not", entry->name);
     if (!wrong && !steps_ok(entry))
         wrong = "steps";
     if (wrong)
-        return sli_fail(error, SL_E_TABLE, "the model's table: entry '%s': its %s are malformed",
-                        entry->name, wrong);
+        return SL_FAIL(error, SL_E_TABLE, "the model's table: entry '%s': its %s are malformed",
+                       entry->name, wrong);
     return SL_OK;
 }
 
 SlStatus sli_check_variant(const SlAbiModel *model, const SlAbiVariant *variant, SlError *error)
 {
     if (!variant->target || !array_ok(variant->entries, variant->nentries, sizeof(SlAbiEntry)))
-        return sli_fail(error, SL_E_TABLE, "the model's table: '%s': its entries are malformed",
-                        model->name);
+        return SL_FAIL(error, SL_E_TABLE, "the model's table: '%s': its entries are malformed",
+                       model->name);
     for (uint32_t i = 0; i < variant->nentries; i++) {
         const SlAbiEntry *entry = sli_at(variant->entries, i);
         if (!entry->name)
-            return sli_fail(error, SL_E_TABLE, "the model's table: entry %u has no name", i);
+            return SL_FAIL(error, SL_E_TABLE, "the model's table: entry %u has no name", i);
         SL_TRY(check_entry(entry, error));
     }
     return SL_OK;
@@ -182,17 +182,17 @@ static bool weights_ok(const SlAbiModel *model)
 SlStatus sli_check_model(const SlAbiModel *model, SlError *error)
 {
     if (model->abi == 0 || model->size < sizeof(SlAbiModel) || !model->name)
-        return sli_fail(error, SL_E_TABLE, "the model's table is malformed");
+        return SL_FAIL(error, SL_E_TABLE, "the model's table is malformed");
     if (model->abi > SL_ABI_VERSION)
-        return sli_fail(error, SL_E_VERSION,
-                        "'%s' has table version %u, this runtime knows up to %u", model->name,
-                        model->abi, SL_ABI_VERSION);
+        return SL_FAIL(error, SL_E_VERSION,
+                       "'%s' has table version %u, this runtime knows up to %u", model->name,
+                       model->abi, SL_ABI_VERSION);
     if (!array_ok(model->variants, model->nvariants, sizeof(SlAbiVariant)) || model->nvariants == 0)
-        return sli_fail(error, SL_E_TABLE, "the model's table: '%s': its variants are malformed",
-                        model->name);
+        return SL_FAIL(error, SL_E_TABLE, "the model's table: '%s': its variants are malformed",
+                       model->name);
     if (!weights_ok(model))
-        return sli_fail(error, SL_E_TABLE, "the model's table: '%s': its weights are malformed",
-                        model->name);
+        return SL_FAIL(error, SL_E_TABLE, "the model's table: '%s': its weights are malformed",
+                       model->name);
     return SL_OK;
 }
 
@@ -200,10 +200,10 @@ SlStatus sli_find_entry(const SlModel *model, uint32_t number, const SlAbiEntry 
                         SlError *error)
 {
     if (!model)
-        return sli_fail(error, SL_E_ARGUMENT, "model is NULL");
+        return SL_FAIL(error, SL_E_ARGUMENT, "model is NULL");
     if (number >= model->variant->nentries)
-        return sli_fail(error, SL_E_INDEX, "'%s' has no entry %u, it has %u", model->table->name,
-                        number, model->variant->nentries);
+        return SL_FAIL(error, SL_E_INDEX, "'%s' has no entry %u, it has %u", model->table->name,
+                       number, model->variant->nentries);
     *entry = sli_at(model->variant->entries, number);
     return SL_OK;
 }

@@ -45,30 +45,30 @@ static SlStatus check_form(const View *v, SlError *error)
     const char *name = v->io->name;
     char sizes[128];
     if (!t->data)
-        return sli_fail(error, SL_E_NULL, "%s '%s': data is NULL%s", v->side, name,
-                        v->side[0] == 'i' ? ", and it has no default" : "");
+        return SL_FAIL(error, SL_E_NULL, "%s '%s': data is NULL%s", v->side, name,
+                       v->side[0] == 'i' ? ", and it has no default" : "");
     if ((uint32_t)t->dtype != v->io->dtype)
-        return sli_fail(error, SL_E_DTYPE, "%s '%s': expected %s, got %s", v->side, name,
-                        sli_dtype_name(v->io->dtype), sli_dtype_name((uint32_t)t->dtype));
+        return SL_FAIL(error, SL_E_DTYPE, "%s '%s': expected %s, got %s", v->side, name,
+                       sli_dtype_name(v->io->dtype), sli_dtype_name((uint32_t)t->dtype));
     if (t->rank != v->io->rank) {
         SliText text = sli_text(sizes, sizeof sizes);
         sli_add_shape(&text, v->io, v->entry);
-        return sli_fail(error, SL_E_RANK, "%s '%s': expected %u axes, %s, got %u", v->side, name,
-                        v->io->rank, sizes, t->rank);
+        return SL_FAIL(error, SL_E_RANK, "%s '%s': expected %u axes, %s, got %u", v->side, name,
+                       v->io->rank, sizes, t->rank);
     }
     if (t->rank > 0 && !t->shape)
-        return sli_fail(error, SL_E_NULL, "%s '%s': shape is NULL", v->side, name);
+        return SL_FAIL(error, SL_E_NULL, "%s '%s': shape is NULL", v->side, name);
     for (uint32_t i = 0; i < t->rank; i++) {
         if (t->shape[i] < 1)
-            return sli_fail(error, SL_E_SHAPE,
-                            "%s '%s': expected sizes of at least 1, got %lld on axis %u", v->side,
-                            name, (long long)t->shape[i], i);
+            return SL_FAIL(error, SL_E_SHAPE,
+                           "%s '%s': expected sizes of at least 1, got %lld on axis %u", v->side,
+                           name, (long long)t->shape[i], i);
     }
     if (!is_contiguous(t)) {
         SliText text = sli_text(sizes, sizeof sizes);
         sli_add_sizes(&text, t->strides, t->rank);
-        return sli_fail(error, SL_E_STRIDE, "%s '%s': expected a contiguous tensor, got strides %s",
-                        v->side, name, sizes);
+        return SL_FAIL(error, SL_E_STRIDE, "%s '%s': expected a contiguous tensor, got strides %s",
+                       v->side, name, sizes);
     }
     return SL_OK;
 }
@@ -94,17 +94,17 @@ static SlStatus check_place(const View *v, const int64_t *symbols, SlError *erro
         add_symbols(&text, v->entry, symbols);
         sli_add(&text, ", got ");
         sli_add_sizes(&text, t->shape, t->rank);
-        return sli_fail(error, SL_E_SHAPE, "%s '%s': expected %s", v->side, v->io->name, buffer);
+        return SL_FAIL(error, SL_E_SHAPE, "%s '%s': expected %s", v->side, v->io->name, buffer);
     }
     uint64_t element = sli_dtype_bytes(v->io->dtype);
     if (bytes_of(v) > t->bytes)
-        return sli_fail(error, SL_E_BYTES, "%s '%s': expected a buffer of %llu bytes, got %llu",
-                        v->side, v->io->name, (unsigned long long)bytes_of(v),
-                        (unsigned long long)t->bytes);
+        return SL_FAIL(error, SL_E_BYTES, "%s '%s': expected a buffer of %llu bytes, got %llu",
+                       v->side, v->io->name, (unsigned long long)bytes_of(v),
+                       (unsigned long long)t->bytes);
     if ((uintptr_t)t->data % element != 0)
-        return sli_fail(error, SL_E_ALIGN,
-                        "%s '%s': expected an address that is a multiple of %llu, got %p", v->side,
-                        v->io->name, (unsigned long long)element, t->data);
+        return SL_FAIL(error, SL_E_ALIGN,
+                       "%s '%s': expected an address that is a multiple of %llu, got %p", v->side,
+                       v->io->name, (unsigned long long)element, t->data);
     return SL_OK;
 }
 
@@ -112,10 +112,10 @@ static SlStatus check_count(const SlAbiEntry *entry, const char *side, uint32_t 
                             uint32_t given, const void *tensors, SlError *error)
 {
     if (expected != given)
-        return sli_fail(error, SL_E_COUNT, "entry '%s': expected %u %ss, got %u", entry->name,
-                        expected, side, given);
+        return SL_FAIL(error, SL_E_COUNT, "entry '%s': expected %u %ss, got %u", entry->name,
+                       expected, side, given);
     if (expected > 0 && !tensors)
-        return sli_fail(error, SL_E_ARGUMENT, "%ss is NULL", side);
+        return SL_FAIL(error, SL_E_ARGUMENT, "%ss is NULL", side);
     return SL_OK;
 }
 
@@ -149,8 +149,8 @@ SlStatus sli_check_inputs(const SlAbiEntry *entry, const SlTensor *inputs, uint3
     for (uint32_t i = 0; i < entry->nsymbols; i++) {
         const SlAbiSymbol *symbol = sli_at(entry->symbols, i);
         if (symbols[i] == 0)
-            return sli_fail(error, SL_E_SYMBOL, "%s follows from no input that was given",
-                            symbol->name);
+            return SL_FAIL(error, SL_E_SYMBOL, "%s follows from no input that was given",
+                           symbol->name);
     }
     SL_TRY(sli_check_bounds(entry, symbols, error));
     for (uint32_t i = 0; i < ninputs; i++) {
@@ -198,8 +198,8 @@ SlStatus sli_check_overlaps(const SlAbiEntry *entry, const SlTensor *inputs,
         for (uint32_t k = 0; k < i; k++) {
             const View other = view_of(entry, inputs, outputs, k);
             if (other.tensor->data && share_memory(&output, &other))
-                return sli_fail(error, SL_E_OVERLAP, "output '%s' shares memory with %s '%s'",
-                                output.io->name, other.side, other.io->name);
+                return SL_FAIL(error, SL_E_OVERLAP, "output '%s' shares memory with %s '%s'",
+                               output.io->name, other.side, other.io->name);
         }
     }
     return SL_OK;

@@ -246,7 +246,7 @@ static int start_worker(Share *share)
 SlStatus sli_pool_open(SliPool *pool, const SliPoolOptions *options, SlError *error)
 {
     if (pthread_once(&fork_once, watch_forks) != 0 || fork_errno != 0)
-        return sli_fail(error, SL_E_MEMORY, "no memory for a fork handler");
+        return SL_FAIL(error, SL_E_MEMORY, "no memory for a fork handler");
     memset(pool, 0, sli_pool_bytes(options->threads));
     pool->threads = options->threads;
     pool->parallel_for = options->parallel_for;
@@ -262,8 +262,8 @@ SlStatus sli_pool_open(SliPool *pool, const SliPoolOptions *options, SlError *er
         int failed = start_worker(&pool->shares[i]);
         if (failed) {
             sli_pool_close(pool);
-            return sli_fail(error, SL_E_THREAD, "thread %u of %u cannot be started: %s", i + 1,
-                            options->threads, strerror(failed));
+            return SL_FAIL(error, SL_E_THREAD, "thread %u of %u cannot be started: %s", i + 1,
+                           options->threads, strerror(failed));
         }
         pool->started++;
     }

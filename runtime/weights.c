@@ -24,21 +24,21 @@ static SlStatus read_footer(const SlModel *model, const SliFile *file, SlAbiFoot
         footed = memcmp(footer->magic, SL_FOOTER_MAGIC, sizeof footer->magic) == 0;
     }
     if (!footed && file->image > 0 && file->bytes == file->image)
-        return sli_fail(error, SL_E_WEIGHTS_MISSING,
-                        "'%s' holds no weights, the model was built with %llu bytes of them",
-                        file->path, (unsigned long long)table->weights_bytes);
+        return SL_FAIL(error, SL_E_WEIGHTS_MISSING,
+                       "'%s' holds no weights, the model was built with %llu bytes of them",
+                       file->path, (unsigned long long)table->weights_bytes);
     if (!footed)
-        return sli_fail(error, SL_E_TRUNCATED, "'%s' ends after %llu bytes, inside the weights",
-                        file->path, (unsigned long long)file->bytes);
+        return SL_FAIL(error, SL_E_TRUNCATED, "'%s' ends after %llu bytes, inside the weights",
+                       file->path, (unsigned long long)file->bytes);
     if (footer->bytes != table->weights_bytes || footer->hash != table->weights_hash)
-        return sli_fail(error, SL_E_WEIGHTS_FOREIGN,
-                        "'%s' holds the weights of another model than '%s'", file->path,
-                        table->name);
+        return SL_FAIL(error, SL_E_WEIGHTS_FOREIGN,
+                       "'%s' holds the weights of another model than '%s'", file->path,
+                       table->name);
     uint64_t room = file->bytes - sizeof *footer;
     if (footer->offset < file->image || footer->offset > room ||
         footer->bytes > room - footer->offset)
-        return sli_fail(error, SL_E_TRUNCATED, "'%s' has no room for the weights that it speaks of",
-                        file->path);
+        return SL_FAIL(error, SL_E_TRUNCATED, "'%s' has no room for the weights that it speaks of",
+                       file->path);
     return SL_OK;
 }
 
@@ -50,17 +50,16 @@ static SlStatus map_weights(SlModel *model, const SliFile *file, const SlAbiFoot
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t bytes = (footer->bytes + SL_ABI_SLACK + page - 1) / page * page;
     if (footer->offset % page != 0)
-        return sli_fail(error, SL_E_FILE, "'%s': the weights begin at byte %llu, between two pages",
-                        file->path, (unsigned long long)footer->offset);
+        return SL_FAIL(error, SL_E_FILE, "'%s': the weights begin at byte %llu, between two pages",
+                       file->path, (unsigned long long)footer->offset);
     void *map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
-        return sli_fail(error, SL_E_MEMORY, "'%s': %s", file->path, strerror(errno));
+        return SL_FAIL(error, SL_E_MEMORY, "'%s': %s", file->path, strerror(errno));
     model->map = map;
     model->map_bytes = bytes;
     if (mmap(map, footer->bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED, file->fd,
              (off_t)footer->offset) == MAP_FAILED)
-        return sli_fail(error, SL_E_FILE, "'%s': cannot be mapped: %s", file->path,
-                        strerror(errno));
+        return SL_FAIL(error, SL_E_FILE, "'%s': cannot be mapped: %s", file->path, strerror(errno));
     model->weights = map;
     return SL_OK;
 }
@@ -76,8 +75,8 @@ static SlStatus take_named(SlModel *model, const char *path, SlError *error)
 {
     SliFile file;
     if (access(path, F_OK) != 0 && errno == ENOENT)
-        return sli_fail(error, SL_E_WEIGHTS_MISSING, "'%s', the weights of '%s', is not there",
-                        path, model->table->name);
+        return SL_FAIL(error, SL_E_WEIGHTS_MISSING, "'%s', the weights of '%s', is not there", path,
+                       model->table->name);
     SL_TRY(sli_file_open(path, &file, error));
     file.image = 0;
     SlStatus status = take_file(model, &file, error);
@@ -92,19 +91,19 @@ static SlStatus take_beside(SlModel *model, const SliFile *own, SlError *error)
     int folder = slash ? (int)(slash - own->path + 1) : 0;
     int n = snprintf(path, sizeof path, "%.*s%s", folder, own->path, model->table->weights_file);
     if (n < 0 || (size_t)n >= sizeof path)
-        return sli_fail(error, SL_E_FILE, "the path of the weights is too long");
+        return SL_FAIL(error, SL_E_FILE, "the path of the weights is too long");
     return take_named(model, path, error);
 }
 
 static SlStatus take_memory(SlModel *model, const SlOpenOptions *options, SlError *error)
 {
     if ((uintptr_t)options->weights % SL_ABI_ALIGN != 0)
-        return sli_fail(error, SL_E_ALIGN, "weights: the address is no multiple of %u",
-                        SL_ABI_ALIGN);
+        return SL_FAIL(error, SL_E_ALIGN, "weights: the address is no multiple of %u",
+                       SL_ABI_ALIGN);
     if (options->weights_bytes < model->table->weights_bytes)
-        return sli_fail(error, SL_E_TRUNCATED, "weights: %llu bytes, '%s' needs %llu",
-                        (unsigned long long)options->weights_bytes, model->table->name,
-                        (unsigned long long)model->table->weights_bytes);
+        return SL_FAIL(error, SL_E_TRUNCATED, "weights: %llu bytes, '%s' needs %llu",
+                       (unsigned long long)options->weights_bytes, model->table->name,
+                       (unsigned long long)model->table->weights_bytes);
     model->weights = options->weights;
     return SL_OK;
 }
@@ -114,8 +113,8 @@ static SlStatus verify(const SlModel *model, SlError *error)
     for (uint32_t i = 0; i < model->table->nweights; i++) {
         const SlAbiWeight *weight = sli_at(model->table->weights, i);
         if (XXH3_64bits(model->weights + weight->offset, weight->bytes) != weight->hash)
-            return sli_fail(error, SL_E_WEIGHTS_FLIPPED, "the weights of '%s' are damaged in '%s'",
-                            model->table->name, weight->name);
+            return SL_FAIL(error, SL_E_WEIGHTS_FLIPPED, "the weights of '%s' are damaged in '%s'",
+                           model->table->name, weight->name);
     }
     return SL_OK;
 }
@@ -132,8 +131,8 @@ SlStatus sli_take_weights(SlModel *model, const SliFile *own, const SlOpenOption
     else if (options->weights_file)
         status = take_named(model, options->weights_file, error);
     else if (!own)
-        status = sli_fail(error, SL_E_WEIGHTS_MISSING,
-                          "'%s' is linked in: its weights must be given", table->name);
+        status = SL_FAIL(error, SL_E_WEIGHTS_MISSING,
+                         "'%s' is linked in: its weights must be given", table->name);
     else if (table->weights_place == SL_WEIGHTS_BESIDE)
         status = take_beside(model, own, error);
     else
