@@ -135,8 +135,7 @@ bool kernel_equal(const Kernel *x, const Kernel *y)
     for (size_t i = 0; i < x->buffers.n; i++) {
         const Buffer *p = &x->buffers.items[i];
         const Buffer *q = &y->buffers.items[i];
-        if (p->kind != q->kind || p->dtype != q->dtype || p->written != q->written ||
-            p->count != q->count)
+        if (p->dtype != q->dtype || p->written != q->written || p->count != q->count)
             return false;
     }
     return same_body(&x->body, &y->body);

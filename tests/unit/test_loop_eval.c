@@ -235,8 +235,9 @@ static void test_rows_left(void **state)
     Tile tile = {.c_row = 16, .rows = 4, .panels = 1, .k = 2, .rows_left = batch};
     tile.c = kit_access(c, affine_int(a, 0));
     tile.a = kit_access(x, affine_int(a, 0));
-    tile.a_row = kit_int(a, 2);
-    tile.a_k = kit_int(a, 1);
+    // A by columns: rows lie side by side.
+    tile.a_row = kit_int(a, 1);
+    tile.a_k = kit_int(a, 4);
     tile.b = kit_access(x, affine_int(a, 0));
     tile.b_panel = kit_int(a, 32);
     tile.b_k = kit_int(a, 16);
@@ -251,8 +252,8 @@ static void test_rows_left(void **state)
     for (int64_t rows = 1; rows <= 4; rows++) {
         assert_runs(k, rows, operands, (const int64_t[]){32, rows * 16});
         for (int64_t n = 0; n < rows * 16; n++)
-            assert_near(ys[n], (double)xs[n / 16 * 2] * xs[n % 16] +
-                                   (double)xs[n / 16 * 2 + 1] * xs[16 + n % 16]);
+            assert_near(ys[n],
+                        (double)xs[n / 16] * xs[n % 16] + (double)xs[n / 16 + 4] * xs[16 + n % 16]);
     }
     assert_refused(k, 5, operands, (const int64_t[]){32, 64}, "5 rows are left for a tile of 4");
     arena_destroy(a);
@@ -274,6 +275,7 @@ static void test_i32_wraps_and_bools_are_0_or_1(void **state)
     Affine at = affine_var(a, i, kit_int(a, 1));
     const Expr *x = kit_load(a, k, n, at);
     const Expr *sum = kit_map2(a, S_add, x, expr_index(a, affine_add(a, at, affine_int(a, 1))));
+    sum = kit_map2(a, S_add, sum, kit_map1(a, S_to_i32, kit_load(a, k, flags, at)));
     stmt_store(a, &loop->body, kit_access(sums, at), sum);
     stmt_store(a, &loop->body, kit_access(out, at), kit_load(a, k, flags, at));
     int32_t ns[] = {INT32_MAX, INT32_MIN, -5};
@@ -283,8 +285,8 @@ static void test_i32_wraps_and_bools_are_0_or_1(void **state)
     void *operands[] = {ns, fs, got, bits};
     assert_runs(k, 3, operands, (const int64_t[]){3, 3, 3, 3});
     assert_int_equal(got[0], INT32_MIN);
-    assert_int_equal(got[1], INT32_MIN + 2);
-    assert_int_equal(got[2], -2);
+    assert_int_equal(got[1], INT32_MIN + 3);
+    assert_int_equal(got[2], -1);
     assert_true(bits[0] == 0 && bits[1] == 1 && bits[2] == 1);
     arena_destroy(a);
 }
@@ -389,6 +391,25 @@ static void test_blocks_stay_inside(void **state)
     arena_destroy(a);
 }
 
+static void test_blocks_read_backwards_stay_inside(void **state)
+{
+    (void)state;
+    Arena *a = arena_create();
+    Kernel *k = kernel_create(a, STR("backwards"));
+    uint32_t x = kernel_add_operand(k, STR("x"), DT_f32, false);
+    uint32_t block = kernel_add_scratch(k, STR("block"), DT_f32, 16);
+    Pack pack = {.k = 1, .cols = 5, .src_k = kit_int(a, 1), .src_col = kit_int(a, -2)};
+    pack.dst = kit_access(block, affine_int(a, 0));
+    pack.src = kit_access(x, affine_int(a, 8));
+    Stmt *s = stmt_pack(a, &k->body, &pack);
+    float *xs = numbers(a, 9);
+    void *operands[] = {xs};
+    assert_runs(k, 1, operands, (const int64_t[]){9});
+    s->pack.src.at = affine_int(a, 7);
+    assert_refused(k, 1, operands, (const int64_t[]){9}, "element -1 of x, which has 9");
+    arena_destroy(a);
+}
+
 static void test_parts_are_independent(void **state)
 {
     (void)state;
@@ -469,6 +490,8 @@ static void test_what_cannot_run(void **state)
     k->body.items[0]->body.items[0]->target.at = far;
     assert_refused(k, 8, operands, counts, "an index is over 64 bits");
     k = kit_map(a, "k", S_neg, batch);
+    k->body.items[0]->body.items[0]->target.at = affine_int(a, INT64_MAX - 3);
+    assert_refused(k, 8, operands, counts, "an index is over 64 bits");
     k->body.items[0]->body.items[0]->target.at = affine_int(a, INT64_MIN);
     assert_refused(k, 8, operands, counts, "an index is over 64 bits");
 
@@ -677,6 +700,7 @@ int main(void)
         cmocka_unit_test(test_sizes_and_only),
         cmocka_unit_test(test_accesses_stay_inside),
         cmocka_unit_test(test_blocks_stay_inside),
+        cmocka_unit_test(test_blocks_read_backwards_stay_inside),
         cmocka_unit_test(test_parts_are_independent),
         cmocka_unit_test(test_tiles_read_what_was_stored),
         cmocka_unit_test(test_what_cannot_run),
