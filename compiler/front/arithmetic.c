@@ -331,7 +331,7 @@ static Value binary(const Operands *o)
 }
 
 // `and`, `or` where one side is true or false: the other decides, or is not looked at.
-static bool logic(Operands *o, const Expr *x, Scope *scope, Value *out)
+static bool logic(Operands *o, const Expr *x, const Scope *scope, Value *out)
 {
     bool is_or = o->op == BINARY_or;
     if (o->a.kind == VALUE_bool) {
@@ -354,7 +354,7 @@ static bool logic(Operands *o, const Expr *x, Scope *scope, Value *out)
     return false;
 }
 
-Value elab_binary(Elab *e, const Expr *x, Value a, Scope *scope)
+Value elab_binary(Elab *e, const Expr *x, Value a, const Scope *scope)
 {
     Operands o = {e, x->op, x->at, a, value_error()};
     Value out;

@@ -102,8 +102,7 @@ struct Expr {
     ExprKind kind;
     BinaryOp op;
     bool is_shared;
-    Place at;      // the whole, without the brackets around it; as: the call alone
-    Place name_at; // field: its name
+    Place at; // the whole, without the brackets around it; as: the call alone
     Str name;
     union {
         int64_t integer;

@@ -5,7 +5,7 @@
 
 // ---- arguments ----
 
-bool elab_arguments(Elab *e, const Expr *call, Scope *scope, Args *out)
+bool elab_arguments(Elab *e, const Expr *call, const Scope *scope, Args *out)
 {
     bool ok = true;
     for (size_t i = 0; i < call->args.n; i++) {
@@ -35,7 +35,7 @@ Value elab_word(Elab *e, Value v, bool is_text)
     if (is_text)
         return value_text(v.word->name);
     // Settings are expressions of the user's file.
-    Scope scope = {.unit = e->program->main};
+    Scope scope = scope_new(e, e->program->main, NULL);
     return elab_eval(e, v.word, &scope);
 }
 
@@ -223,7 +223,7 @@ static void offer_params(Call *c)
 
 // ---- running ----
 
-static bool bind_param(Call *c, size_t i, Scope *scope, const Frame *caller)
+static bool bind_param(Call *c, size_t i, const Scope *scope, const Frame *caller)
 {
     Elab *e = c->e;
     const Frame *own = e->frame;
@@ -254,8 +254,18 @@ static bool bind_param(Call *c, size_t i, Scope *scope, const Frame *caller)
     return ok;
 }
 
+static bool has_name(const Names *names, Str name)
+{
+    for (size_t i = 0; i < names->n; i++) {
+        if (str_equal(names->items[i], name))
+            return true;
+    }
+    return false;
+}
+
 static bool check_taken(Call *c)
 {
+    Arena *arena = c->e->perm;
     bool ok = true;
     for (size_t i = 0; i < c->fresh.n; i++) {
         const RestArg *arg = c->fresh.items[i];
@@ -266,16 +276,17 @@ static bool check_taken(Call *c)
         for (size_t k = 0; k < arg->seen.n; k++)
             add_param_names(c->e, arg->seen.items[k], &names);
         for (size_t k = 0; k < arg->seen_operations.n; k++)
-            operation_params(c->e->perm, arg->seen_operations.items[k], &names);
+            operation_params(arena, arg->seen_operations.items[k], &names);
+        Str hint = has_name(&names, arg->name) ? STR(": whoever has it is given another")
+                                               : name_hint(arena, arg->name, &names);
         elab_error(c->e, arg->at, "%.*s: nothing takes the argument `%.*s`%.*s",
-                   STR_ARG(c->f->name), STR_ARG(arg->name),
-                   STR_ARG(name_hint(c->e->perm, arg->name, &names)));
+                   STR_ARG(c->f->name), STR_ARG(arg->name), STR_ARG(hint));
         ok = false;
     }
     return ok;
 }
 
-static Value run_body(Call *c, Scope *scope)
+static Value run_body(Call *c, const Scope *scope)
 {
     Elab *e = c->e;
     const Item *item = c->f->item;
@@ -311,13 +322,14 @@ static Value run_call(Call *c)
     c->rest.passed = &passed;
     c->rest.from_model =
         c->f->item->kind == ITEM_model || (c->args->rest && c->args->rest->from_model);
-    Scope scope = {.unit = c->f->unit, .rest = c->params->is_open ? &c->rest : NULL};
+    Scope scope = scope_new(e, c->f->unit, c->params->is_open ? &c->rest : NULL);
     e->frame = &frame;
     bool ok = true;
     for (size_t i = 0; i < c->params->list.n && ok; i++)
         ok = bind_param(c, i, &scope, caller);
     Value result = ok ? run_body(c, &scope) : value_error();
     e->frame = caller;
+    e->bindings.n = scope.base;
     return result;
 }
 
@@ -351,7 +363,7 @@ Value elab_apply(Elab *e, const Function *f, const Args *args, Place at, Str pat
     return result;
 }
 
-Value elab_call(Elab *e, const Expr *call, Value callee, Scope *scope, const Expr *as)
+Value elab_call(Elab *e, const Expr *call, Value callee, const Scope *scope, const Expr *as)
 {
     if (callee.kind != VALUE_function) {
         Str what = call->left->kind == EXPR_name

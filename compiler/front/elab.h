@@ -45,12 +45,13 @@ typedef struct Rest {
     const Passed *passed;
 } Rest;
 
-// A body's names. The taken branch of an `if` has none of its own, a `for` body has.
+// The names of a call's body: those of Elab's bindings from `base` on. The innermost scope alone
+// gets new ones, so one stack holds all. The taken branch of an `if` has no names of its own, a
+// `for` body drops its own after each turn.
 typedef struct Scope {
-    struct Scope *parent;
     const Unit *unit;
-    VEC(Binding) bindings;
     const Rest *rest; // NULL: the block does not end with `..`
+    size_t base;
 } Scope;
 
 // A call that is running.
@@ -90,13 +91,14 @@ typedef struct Without {
 
 typedef struct Elab {
     Arena *perm; // the result, and every value
-    Arena *tmp;  // scopes and arguments of the calls that are running
+    Arena *tmp;  // what the statements that are running need
     Diag *dx;
     const Program *program;
     Graph *graph;
     Builder builder;
-    const Site *site;   // of the graph operation being added
-    const Frame *frame; // innermost call
+    VEC(Binding) bindings; // of all scopes, innermost last
+    const Site *site;      // of the graph operation being added
+    const Frame *frame;    // innermost call
     size_t ncalls;
     size_t steps;
     bool is_stopped; // a limit is exceeded: unwind
@@ -144,10 +146,11 @@ typedef enum Flow {
     FLOW_failed  // a message was written
 } Flow;
 
-Binding *scope_find(Scope *scope, Str name);
+Scope scope_new(const Elab *e, const Unit *unit, const Rest *rest);
+Binding *scope_find(const Elab *e, const Scope *scope, Str name); // NULL if the name is not bound
 // Binds it anew where it is bound, else here.
-void scope_bind(Elab *e, Scope *scope, Str name, Value value);
-Flow elab_body(Elab *e, const StmtList *body, Scope *scope, Value *result);
+void scope_bind(Elab *e, const Scope *scope, Str name, Value value);
+Flow elab_body(Elab *e, const StmtList *body, const Scope *scope, Value *result);
 bool elab_in_model(const Elab *e);
 
 // ---- calls.c ----
@@ -165,9 +168,9 @@ typedef struct Args {
 } Args;
 
 // False after errors.
-bool elab_arguments(Elab *e, const Expr *call, Scope *scope, Args *out);
+bool elab_arguments(Elab *e, const Expr *call, const Scope *scope, Args *out);
 // Calls what `callee` is; parameters inside are named under `path`.
-Value elab_call(Elab *e, const Expr *call, Value callee, Scope *scope, const Expr *as);
+Value elab_call(Elab *e, const Expr *call, Value callee, const Scope *scope, const Expr *as);
 // Runs a block's or a model's body.
 Value elab_apply(Elab *e, const Function *f, const Args *args, Place at, Str path, bool is_shared);
 // The value of a bare word of the command line, for a parameter whose default is a text or not.
@@ -179,23 +182,23 @@ void elab_offer(Elab *e, const Rest *rest, FrontOption option, const Expr *fallb
 // ---- types.c ----
 
 // Checks an argument against its parameter's type and binds the sizes that the type names.
-bool elab_match(Elab *e, const Param *param, Value value, Place at, Scope *scope, Str callee);
+bool elab_match(Elab *e, const Param *param, Value value, Place at, const Scope *scope, Str callee);
 // The type of an input (new names are symbols) or a parameter; false after errors.
-bool elab_type(Elab *e, const TypeRef *ref, Scope *scope, bool is_input, Type *out);
+bool elab_type(Elab *e, const TypeRef *ref, const Scope *scope, bool is_input, Type *out);
 
 // ---- expressions.c ----
 
-Value elab_eval(Elab *e, const Expr *x, Scope *scope);
+Value elab_eval(Elab *e, const Expr *x, const Scope *scope);
 // A condition that must be decided now.
-bool elab_truth(Elab *e, const Expr *x, Scope *scope, bool *out);
+bool elab_truth(Elab *e, const Expr *x, const Scope *scope, bool *out);
 // A check's text with `{name}` and `{name.field}` put in.
-bool elab_text(Elab *e, const Expr *x, Scope *scope, Str *out);
+bool elab_text(Elab *e, const Expr *x, const Scope *scope, Str *out);
 // The pieces of a path joined by dots.
-bool elab_path(Elab *e, const Path *path, Scope *scope, Place at, Str *out);
+bool elab_path(Elab *e, const Path *path, const Scope *scope, Place at, Str *out);
 
 // ---- arithmetic.c ----
 
-Value elab_binary(Elab *e, const Expr *x, Value a, Scope *scope);
+Value elab_binary(Elab *e, const Expr *x, Value a, const Scope *scope);
 Value elab_minus(Elab *e, Place at, Value v);
 Value elab_not(Elab *e, Place at, Value v);
 // The element type in which two tensors, numbers or bools meet: a tensor's, else f32 if one is a

@@ -17,7 +17,7 @@ static Value eval_let(Elab *e, const Expr *x, const Unit *unit, Let *let)
         Str prefix = e->prefix;
         e->prefix = (Str){0};
         e->ncalls++;
-        Scope scope = {.unit = unit};
+        Scope scope = scope_new(e, unit, NULL);
         let->value = elab_eval(e, let->item->value, &scope);
         e->ncalls--;
         e->prefix = prefix;
@@ -26,22 +26,20 @@ static Value eval_let(Elab *e, const Expr *x, const Unit *unit, Let *let)
     return let->value;
 }
 
-static Value unknown_name(Elab *e, const Expr *x, Scope *scope)
+static Value unknown_name(Elab *e, const Expr *x, const Scope *scope)
 {
     Names names = {0};
-    for (const Scope *local = scope; local; local = local->parent) {
-        for (size_t i = 0; i < local->bindings.n; i++)
-            vec_push(e->perm, &names, local->bindings.items[i].name);
-    }
+    for (size_t i = scope->base; i < e->bindings.n; i++)
+        vec_push(e->perm, &names, e->bindings.items[i].name);
     program_names(e->program, scope->unit, &names);
     operation_names(e->perm, &names);
     return elab_error(e, x->at, "unknown name `%.*s`%.*s", STR_ARG(x->name),
                       STR_ARG(name_hint(e->perm, x->name, &names)));
 }
 
-static Value eval_name(Elab *e, const Expr *x, Scope *scope)
+static Value eval_name(Elab *e, const Expr *x, const Scope *scope)
 {
-    const Binding *binding = scope_find(scope, x->name);
+    const Binding *binding = scope_find(e, scope, x->name);
     if (binding)
         return binding->value;
     Found found = program_find(e->program, scope->unit, x->name);
@@ -71,7 +69,7 @@ static Value layout_field(Elab *e, const Expr *x, const Layout *layout)
     if (str_equal(x->name, STR("family")))
         return value_text((Str){&layout->family, 1});
     if (!layout_tag_from_name(x->name, &tag))
-        return elab_error(e, x->name_at,
+        return elab_error(e, x->at,
                           "a layout has no field `%.*s`: it has groups, text, family, H, F, A, E, "
                           "D, T and S",
                           STR_ARG(x->name));
@@ -99,14 +97,14 @@ static Value eval_field(Elab *e, const Expr *x, Value base)
             sizes[i] = value_size(type->shape[i]);
         return value_list(e->perm, sizes, type->rank);
     }
-    return elab_error(e, x->name_at, "%.*s has no field `%.*s`",
-                      STR_ARG(value_describe(e->perm, base)), STR_ARG(x->name));
+    return elab_error(e, x->at, "%.*s has no field `%.*s`", STR_ARG(value_describe(e->perm, base)),
+                      STR_ARG(x->name));
 }
 
 // ---- subscripts ----
 
 // An integer in a list's subscript; `x` NULL: `absent`.
-static bool list_position(Elab *e, const Expr *x, Scope *scope, int64_t absent, int64_t *out)
+static bool list_position(Elab *e, const Expr *x, const Scope *scope, int64_t absent, int64_t *out)
 {
     if (!x) {
         *out = absent;
@@ -123,7 +121,7 @@ static bool list_position(Elab *e, const Expr *x, Scope *scope, int64_t absent, 
     return false;
 }
 
-static Value index_list(Elab *e, const Expr *x, const List *list, Scope *scope)
+static Value index_list(Elab *e, const Expr *x, const List *list, const Scope *scope)
 {
     int64_t n = (int64_t)list->n;
     const Sub *sub = &x->subs.items[0];
@@ -148,7 +146,8 @@ static Value index_list(Elab *e, const Expr *x, const List *list, Scope *scope)
 
 // The size at one place of a tensor's subscript; NULL for an absent one and, with *ok false, after
 // errors.
-static const Size *tensor_position(Elab *e, const Expr *x, Scope *scope, bool *ok)
+static const Size *tensor_position(Elab *e, const Sub *sub, const Expr *x, const Scope *scope,
+                                   bool *ok)
 {
     if (!x)
         return NULL;
@@ -156,28 +155,29 @@ static const Size *tensor_position(Elab *e, const Expr *x, Scope *scope, bool *o
     if (value_is_integer(v))
         return value_to_size(e->perm, v);
     if (v.kind != VALUE_error)
-        elab_error(e, x->at, "a subscript must be an integer, not %.*s",
+        elab_error(e, sub->at, "a subscript must be an integer, not %.*s",
                    STR_ARG(value_describe(e->perm, v)));
     *ok = false;
     return NULL;
 }
 
-static bool tensor_sub(Elab *e, const Sub *sub, Scope *scope, Subscript *out)
+static bool tensor_sub(Elab *e, const Sub *sub, const Scope *scope, Subscript *out)
 {
     bool ok = true;
     switch (sub->kind) {
     case SUBSCRIPT_new: *out = (Subscript){.kind = SUB_new}; return true;
     case SUBSCRIPT_rest: *out = (Subscript){.kind = SUB_rest}; return true;
     case SUBSCRIPT_index:
-        *out = (Subscript){.kind = SUB_index, .start = tensor_position(e, sub->start, scope, &ok)};
+        *out = (Subscript){.kind = SUB_index,
+                           .start = tensor_position(e, sub, sub->start, scope, &ok)};
         return ok;
     case SUBSCRIPT_slice: break;
     }
     *out = (Subscript){.kind = SUB_slice,
-                       .start = tensor_position(e, sub->start, scope, &ok),
-                       .stop = tensor_position(e, sub->stop, scope, &ok),
+                       .start = tensor_position(e, sub, sub->start, scope, &ok),
+                       .stop = tensor_position(e, sub, sub->stop, scope, &ok),
                        .step = 1};
-    const Size *step = tensor_position(e, sub->step, scope, &ok);
+    const Size *step = tensor_position(e, sub, sub->step, scope, &ok);
     if (step && !size_is_int(step, &out->step)) {
         elab_error(e, sub->step->at, "a step must be a number, not the symbolic size %.*s",
                    STR_ARG(size_text(e->perm, step)));
@@ -186,9 +186,16 @@ static bool tensor_sub(Elab *e, const Sub *sub, Scope *scope, Subscript *out)
     return ok;
 }
 
-static Value index_tensor(Elab *e, const Expr *x, Node *node, Scope *scope)
+static Value index_tensor(Elab *e, const Expr *x, Node *node, const Scope *scope)
 {
     size_t n = x->subs.n;
+    size_t ntaken = 0; // axes
+    for (size_t i = 0; i < n; i++)
+        ntaken +=
+            x->subs.items[i].kind == SUBSCRIPT_index || x->subs.items[i].kind == SUBSCRIPT_slice;
+    if (ntaken > node->type.rank)
+        return elab_error(e, x->at, "%zu subscripts for %.*s", ntaken,
+                          STR_ARG(type_text(e->perm, &node->type)));
     Subscript *subs = arena_new(e->tmp, Subscript, n);
     Place *places = arena_new(e->tmp, Place, n);
     bool ok = elab_step(e, x->at, n);
@@ -202,7 +209,7 @@ static Value index_tensor(Elab *e, const Expr *x, Node *node, Scope *scope)
     return elab_made(e, ir_subscript(elab_builder(e, &site), node, subs, n), x->at);
 }
 
-static Value eval_index(Elab *e, const Expr *x, Value base, Scope *scope)
+static Value eval_index(Elab *e, const Expr *x, Value base, const Scope *scope)
 {
     if (base.kind == VALUE_list)
         return index_list(e, x, base.list, scope);
@@ -214,7 +221,7 @@ static Value eval_index(Elab *e, const Expr *x, Value base, Scope *scope)
 
 // ---- all forms ----
 
-static Value eval_list(Elab *e, const Expr *x, Scope *scope)
+static Value eval_list(Elab *e, const Expr *x, const Scope *scope)
 {
     bool ok = elab_step(e, x->at, x->items.n);
     Value *items = arena_new(e->tmp, Value, x->items.n);
@@ -230,7 +237,7 @@ static Value eval_list(Elab *e, const Expr *x, Scope *scope)
     return list;
 }
 
-static Value eval_choice(Elab *e, const Expr *x, Scope *scope)
+static Value eval_choice(Elab *e, const Expr *x, const Scope *scope)
 {
     bool truth;
     if (!elab_truth(e, x->left, scope, &truth))
@@ -239,7 +246,7 @@ static Value eval_choice(Elab *e, const Expr *x, Scope *scope)
 }
 
 // An expression without a left edge.
-static Value eval_prefix(Elab *e, const Expr *x, Scope *scope)
+static Value eval_prefix(Elab *e, const Expr *x, const Scope *scope)
 {
     switch (x->kind) {
     case EXPR_name: return eval_name(e, x, scope);
@@ -262,7 +269,7 @@ static Value eval_prefix(Elab *e, const Expr *x, Scope *scope)
 }
 
 // An expression whose left edge is worth `left`.
-static Value eval_suffix(Elab *e, const Expr *x, Value left, Scope *scope)
+static Value eval_suffix(Elab *e, const Expr *x, Value left, const Scope *scope)
 {
     if (left.kind == VALUE_error || !elab_step(e, x->at, 1))
         return value_error();
@@ -293,7 +300,7 @@ static const Expr *edge(const Expr *x)
     return x->kind == EXPR_as ? left->left : left;
 }
 
-Value elab_eval(Elab *e, const Expr *x, Scope *scope)
+Value elab_eval(Elab *e, const Expr *x, const Scope *scope)
 {
     if (!elab_step(e, x->at, 1))
         return value_error();
@@ -315,7 +322,7 @@ Value elab_eval(Elab *e, const Expr *x, Scope *scope)
     return v;
 }
 
-bool elab_truth(Elab *e, const Expr *x, Scope *scope, bool *out)
+bool elab_truth(Elab *e, const Expr *x, const Scope *scope, bool *out)
 {
     Value v = elab_eval(e, x, scope);
     if (v.kind == VALUE_bool)
@@ -352,7 +359,7 @@ static size_t hole_length(Str s)
 }
 
 // The value of `name.field.…` as an expression that stands at `at`.
-static Value eval_hole(Elab *e, Str text, Place at, Scope *scope)
+static Value eval_hole(Elab *e, Str text, Place at, const Scope *scope)
 {
     const Expr *x = NULL;
     while (text.len) {
@@ -361,7 +368,7 @@ static Value eval_hole(Elab *e, Str text, Place at, Scope *scope)
             n++;
         Expr *part = arena_new(e->perm, Expr, 1);
         part->kind = x ? EXPR_field : EXPR_name;
-        part->at = part->name_at = at;
+        part->at = at;
         part->name = (Str){text.ptr, n};
         part->left = x;
         x = part;
@@ -371,7 +378,7 @@ static Value eval_hole(Elab *e, Str text, Place at, Scope *scope)
     return elab_eval(e, x, scope);
 }
 
-bool elab_text(Elab *e, const Expr *x, Scope *scope, Str *out)
+bool elab_text(Elab *e, const Expr *x, const Scope *scope, Str *out)
 {
     Value v = elab_eval(e, x, scope);
     if (v.kind != VALUE_text) {
@@ -401,7 +408,7 @@ bool elab_text(Elab *e, const Expr *x, Scope *scope, Str *out)
     return true;
 }
 
-static bool path_part(Elab *e, const PathPart *part, Scope *scope, Place at, Str *out)
+static bool path_part(Elab *e, const PathPart *part, const Scope *scope, Place at, Str *out)
 {
     Value v = part->value ? elab_eval(e, part->value, scope) : value_text(part->text);
     if (v.kind == VALUE_error)
@@ -418,7 +425,7 @@ static bool path_part(Elab *e, const PathPart *part, Scope *scope, Place at, Str
     return false;
 }
 
-bool elab_path(Elab *e, const Path *path, Scope *scope, Place at, Str *out)
+bool elab_path(Elab *e, const Path *path, const Scope *scope, Place at, Str *out)
 {
     Buf buf = {.arena = e->perm};
     for (size_t i = 0; i < path->n; i++) {

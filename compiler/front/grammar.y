@@ -57,7 +57,7 @@ static void collect_expected(const void *parser, bool *kinds);
 %type postfix {Spanned}
 %type primary {Spanned}
 %type path {PathValue}
-%type shared {bool}
+%type shared {uint32_t}
 %type args {ArgList *}
 %type arg {Arg}
 %type subs {SubList *}
@@ -119,7 +119,7 @@ default(A) ::= ASSIGN expr(E).                       { A = E.e; }
 stmt(A) ::= OUTPUT(K) NAME(N) ASSIGN expr(E).        { A = parse_output(p, K, N, E.e); }
 stmt(A) ::= PARAM(K) NAME(N) COLON type(T).          { A = parse_stored(p, K, N, NULL, false, T); }
 stmt(A) ::= PARAM(K) NAME(N) AS path(P) shared(S) COLON type(T).
-                                                     { A = parse_stored(p, K, N, P.path, S, T); }
+                                                     { A = parse_stored(p, K, N, P.path, S != 0, T); }
 stmt(A) ::= names(N) ASSIGN exprs(V).                { A = parse_assign(p, N, V); }
 stmt(A) ::= FOR(K) NAME(N) IN range(R) body(B).      { A = parse_for(p, K, N, R, B); }
 stmt(A) ::= IF(K) expr(C) body(B) elsepart(E).       { A = parse_if(p, K, C.e, B, E); }
@@ -154,8 +154,8 @@ expr(A) ::= postfix(E).                              { A = E; }
 expr(A) ::= postfix(E) AS path(P) shared(S).         { A = parse_as(p, E, P, S); }
 enter ::= .                                          { parse_enter(p); }
 
-shared(A) ::= .                                      { A = false; }
-shared(A) ::= SHARED(K).                             { A = true; (void)K; }
+shared(A) ::= .                                      { A = 0; }
+shared(A) ::= SHARED(K).                             { A = K->at.end; }
 path(A) ::= NAME(N).                                 { A = parse_first_part(p, N, N->text, NULL); }
 path(A) ::= STRING(S).                               { A = parse_first_part(p, S, S->text, NULL); }
 path(A) ::= LB enter expr(E) RB(B).                  { A = parse_first_part(p, B, (Str){0}, E.e); parse_leave(p); }

@@ -182,7 +182,8 @@ static void lex_word(Lexer *lx)
         return;
     Token token = {.kind = TK_NAME, .text = slice(lx, begin, lx->pos)};
     for (size_t i = 0; !is_path && i < NKEYWORDS; i++) {
-        if (str_equal(token.text, str_from(keywords[i].word)))
+        if (keywords[i].word[0] == token.text.ptr[0] &&
+            str_equal(token.text, str_from(keywords[i].word)))
             token.kind = keywords[i].kind;
     }
     add(lx, begin, token);
@@ -275,6 +276,8 @@ static void lex_punctuation(Lexer *lx)
 {
     Str rest = slice(lx, lx->pos, lx->n);
     for (size_t i = 0; i < NPUNCTUATION; i++) {
+        if (punctuation[i].text[0] != lx->text[lx->pos])
+            continue;
         Str text = str_from(punctuation[i].text);
         if (str_starts(rest, text)) {
             size_t begin = lx->pos;

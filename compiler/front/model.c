@@ -4,10 +4,11 @@
 #include "front/limits.h"
 #include "front/parse.h"
 
-// A place on the command line, for messages.
-static Place command_place(Elab *e, Str shown, Str text)
+// A place on the command line, which shows `flag value`.
+static Place command_place(Elab *e, const char *flag, Str value)
 {
-    const Source *source = diag_source(e->perm, shown, text, false);
+    Str text = str_format(e->perm, "%s%.*s", flag, STR_ARG(value));
+    const Source *source = diag_source(e->perm, STR("<command line>"), text, false);
     return (Place){source, 0, (uint32_t)text.len};
 }
 
@@ -22,7 +23,7 @@ static bool follow_call(Elab *e, ModelCall *call)
     for (size_t depth = 0; call->f->item->value; depth++) {
         const Expr *x = call->f->item->value;
         Str name = item_name(call->f);
-        Scope scope = {.unit = call->f->unit};
+        Scope scope = scope_new(e, call->f->unit, NULL);
         if (x->kind != EXPR_call || depth > LIMIT_CALLS) {
             elab_error(e, x->at,
                        depth > LIMIT_CALLS ? "`%.*s` is defined by itself"
@@ -97,12 +98,13 @@ static void add_free_size(Settings *s, Str name, Value value, Place at)
 static bool apply_setting(Settings *s, const FrontSetting *setting)
 {
     Elab *e = s->e;
-    Str shown = str_format(e->perm, "--set %.*s", STR_ARG(setting->name));
-    Place at = command_place(e, shown, setting->value);
-    const Expr *x = parse_expr(e->perm, e->dx, at.source);
+    Str name = str_format(e->perm, "--set %.*s", STR_ARG(setting->name));
+    Str whole = str_format(e->perm, "%.*s=%.*s", STR_ARG(setting->name), STR_ARG(setting->value));
+    Place at = command_place(e, "--set ", whole);
+    const Expr *x = parse_expr(e->perm, e->dx, diag_source(e->perm, name, setting->value, false));
     if (!x)
         return false;
-    Scope scope = {.unit = e->program->main};
+    Scope scope = scope_new(e, e->program->main, NULL);
     Value value =
         x->kind == EXPR_name ? (Value){.kind = VALUE_word, .word = x} : elab_eval(e, x, &scope);
     if (value.kind == VALUE_error)
@@ -130,7 +132,7 @@ static bool apply_settings(Elab *e, ModelCall *call, const FrontOptions *options
         for (size_t k = 0; k < i; k++) {
             if (!str_equal(options->settings[k].name, setting->name))
                 continue;
-            Place at = command_place(e, STR("--set"), setting->name);
+            Place at = command_place(e, "--set ", setting->name);
             elab_error(e, at, "`%.*s` is set twice", STR_ARG(setting->name));
             ok = false;
         }
@@ -138,14 +140,14 @@ static bool apply_settings(Elab *e, ModelCall *call, const FrontOptions *options
     }
     for (size_t i = 0; i < options->nsizes; i++) {
         const FrontSize *size = &options->sizes[i];
-        Place at = command_place(e, str_format(e->perm, "--%.*s", STR_ARG(size->name)),
-                                 str_format(e->perm, "%lld", (long long)size->value));
+        Str value = str_format(e->perm, "%.*s %lld", STR_ARG(size->name), (long long)size->value);
+        Place at = command_place(e, "--", value);
         Fixed fixed = {.name = size->name, .value = size->value, .at = at};
         vec_push(e->perm, &e->fixed, fixed);
     }
     for (size_t i = 0; i < options->nwithout; i++) {
         Str name = options->without[i];
-        Without without = {.name = name, .at = command_place(e, STR("--without"), name)};
+        Without without = {.name = name, .at = command_place(e, "--without ", name)};
         vec_push(e->perm, &e->without, without);
     }
     if (s.rest->args.n)

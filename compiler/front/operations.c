@@ -7,6 +7,7 @@
 #include <math.h>
 
 #define MOST_PARAMS 6
+#define WHOLE_CALL  MOST_PARAMS // in place of an argument: the call as a whole is at fault
 
 typedef struct OperationParam {
     const char *name; // NULL: no more of them
@@ -32,7 +33,10 @@ struct OperationCall {
     Place places[MOST_PARAMS]; // source NULL: not given
 };
 
-static bool is_given(const OperationCall *c, size_t i) { return c->places[i].source != NULL; }
+static bool is_given(const OperationCall *c, size_t i)
+{
+    return i < MOST_PARAMS && c->places[i].source;
+}
 
 static Builder *builder(OperationCall *c) { return elab_builder(c->e, &c->site); }
 
@@ -64,24 +68,33 @@ static bool take_tensor(OperationCall *c, size_t i, Node **out)
     return true;
 }
 
-static bool take_size(OperationCall *c, size_t i, int64_t least, const Size **out)
+// An integer of `least` at least, of the argument or a member of it.
+static bool check_size(OperationCall *c, size_t i, Value v, int64_t least, const Size **out)
 {
     Elab *e = c->e;
-    Value v = elab_simplify(e, c->args[i]);
+    v = elab_simplify(e, v);
     if (!value_is_integer(v))
-        return must_be(c, i, "an integer");
+        return fail(c, i,
+                    str_format(e->perm, "%s`%s` must be an integer, not %.*s",
+                               c->args[i].kind == VALUE_list ? "a member of " : "",
+                               c->op->params[i].name, STR_ARG(value_describe(e->perm, v))));
     *out = value_to_size(e->perm, v);
     Condition enough = {SIZE_ge, *out, size_int(e->perm, least)};
     Truth truth = size_compare(enough.op, enough.left, enough.right, e->graph->facts);
     if (truth == TRUTH_yes)
         return true;
-    Str shown = value_describe(e->perm, v);
     Str why = truth == TRUTH_unknown
                   ? str_format(e->perm, " (%.*s)", STR_ARG(elab_undecided(e, &enough)))
                   : (Str){0};
     return fail(c, i,
                 str_format(e->perm, "`%s` is %.*s, but must be at least %lld%.*s",
-                           c->op->params[i].name, STR_ARG(shown), (long long)least, STR_ARG(why)));
+                           c->op->params[i].name, STR_ARG(value_describe(e->perm, v)),
+                           (long long)least, STR_ARG(why)));
+}
+
+static bool take_size(OperationCall *c, size_t i, int64_t least, const Size **out)
+{
+    return check_size(c, i, c->args[i], least, out);
 }
 
 static bool take_int(OperationCall *c, size_t i, int64_t *out)
@@ -133,22 +146,17 @@ static bool take_axes(OperationCall *c, size_t i, bool may_be_one, int64_t *axes
     return true;
 }
 
-// A list of sizes of 1 at least. Other faults of a size are the graph's to report.
+// A list of sizes of 1 at least.
 static bool take_shape(OperationCall *c, size_t i, const Size ***out, size_t *n)
 {
-    Elab *e = c->e;
     const List *list;
     if (!take_list(c, i, "a list of sizes", &list))
         return false;
     *n = list->n;
-    *out = arena_new(e->tmp, const Size *, list->n);
+    *out = arena_new(c->e->tmp, const Size *, list->n);
     for (size_t k = 0; k < list->n; k++) {
-        Value v = list->items[k];
-        if (!value_is_integer(v) || (v.kind == VALUE_int && v.integer < 1))
-            return fail(c, i,
-                        str_format(e->perm, "`%s` must be sizes of at least 1, not %.*s",
-                                   c->op->params[i].name, STR_ARG(value_describe(e->perm, v))));
-        (*out)[k] = value_to_size(e->perm, v);
+        if (!check_size(c, i, list->items[k], 1, &(*out)[k]))
+            return false;
     }
     return true;
 }
@@ -243,7 +251,7 @@ static Value run_select(OperationCall *c)
 
 static Value reduce(OperationCall *c, Op op, size_t axis_index)
 {
-    Node *x;
+    Node *x = NULL;
     int64_t axes[IR_MAX_RANK];
     size_t n;
     if (!take_tensor(c, 0, &x) || !take_axes(c, axis_index, true, axes, &n))
@@ -273,7 +281,7 @@ static Value extreme_number(OperationCall *c, bool is_min)
     Condition less = {SIZE_le, value_to_size(e->perm, a), value_to_size(e->perm, b)};
     Truth truth = size_compare(less.op, less.left, less.right, e->graph->facts);
     if (truth == TRUTH_unknown) {
-        fail(c, 0, elab_undecided(e, &less));
+        fail(c, WHOLE_CALL, elab_undecided(e, &less));
         return value_error();
     }
     return (truth == TRUTH_yes) == is_min ? a : b;
@@ -286,7 +294,7 @@ static Value run_extreme(OperationCall *c)
     if (!is_given(c, 1) && is_given(c, 2))
         return reduce(c, is_min ? OP_reduce_min : OP_reduce_max, 2);
     if (!is_given(c, 1) || is_given(c, 2)) {
-        fail(c, MOST_PARAMS - 1, STR("give two values, or one tensor and `axis:`"));
+        fail(c, WHOLE_CALL, STR("give two values, or one tensor and `axis:`"));
         return value_error();
     }
     Value a = c->args[0];
@@ -301,7 +309,7 @@ static Value run_extreme(OperationCall *c)
 
 static Value run_softmax(OperationCall *c)
 {
-    Node *x;
+    Node *x = NULL;
     int64_t axis;
     if (!take_tensor(c, 0, &x) || !take_int(c, 1, &axis))
         return value_error();
@@ -312,13 +320,13 @@ static Value run_softmax(OperationCall *c)
 
 static Value run_transpose(OperationCall *c)
 {
-    Node *x;
+    Node *x = NULL;
     return take_tensor(c, 0, &x) ? made(c, ir_transpose(builder(c), x)) : value_error();
 }
 
 static Value run_permute(OperationCall *c)
 {
-    Node *x;
+    Node *x = NULL;
     int64_t order[IR_MAX_RANK];
     size_t n;
     if (!take_tensor(c, 0, &x) || !take_axes(c, 1, false, order, &n))
@@ -328,12 +336,13 @@ static Value run_permute(OperationCall *c)
 
 static Value run_reshape(OperationCall *c)
 {
-    Node *x;
+    Node *x = NULL;
     const Size **shape;
     size_t rank;
     if (!take_tensor(c, 0, &x) || !take_shape(c, 1, &shape, &rank))
         return value_error();
-    return made(c, ir_reshape(builder(c), x, shape, rank));
+    Site site = {c->op->name, c->at, NULL, 0};
+    return made(c, ir_reshape(elab_builder(c->e, &site), x, shape, rank));
 }
 
 static Value run_broadcast(OperationCall *c)
@@ -345,7 +354,8 @@ static Value run_broadcast(OperationCall *c)
         return value_error();
     Node *x =
         v.kind == VALUE_tensor ? v.node : elab_constant(c->e, &c->site, v, elab_common_type(v, v));
-    return made(c, ir_broadcast(builder(c), x, shape, rank));
+    Site site = {c->op->name, c->at, NULL, 0};
+    return made(c, ir_broadcast(elab_builder(c->e, &site), x, shape, rank));
 }
 
 static Value run_concat(OperationCall *c)
@@ -425,7 +435,7 @@ static bool take_parts(OperationCall *c, const Node *x, int64_t axis, const Size
 static Value run_split(OperationCall *c)
 {
     Elab *e = c->e;
-    Node *x;
+    Node *x = NULL;
     int64_t axis;
     const Size **sizes;
     size_t n;
@@ -455,7 +465,7 @@ static Value run_split(OperationCall *c)
 
 static Value run_pad(OperationCall *c)
 {
-    Node *x;
+    Node *x = NULL;
     int64_t axis;
     const Size *before;
     const Size *after;
@@ -473,7 +483,7 @@ static Value run_pad(OperationCall *c)
 
 static Value run_repeat(OperationCall *c)
 {
-    Node *x;
+    Node *x = NULL;
     int64_t times;
     int64_t axis;
     if (!take_tensor(c, 0, &x) || !take_int(c, 1, &times) || !take_int(c, 2, &axis))
@@ -483,7 +493,7 @@ static Value run_repeat(OperationCall *c)
 
 static Value run_window(OperationCall *c)
 {
-    Node *x;
+    Node *x = NULL;
     int64_t size;
     int64_t stride;
     int64_t axis;
@@ -508,7 +518,7 @@ static bool take_pool_mode(OperationCall *c, size_t i, PoolMode *out)
 
 static Value run_pool(OperationCall *c)
 {
-    Node *x;
+    Node *x = NULL;
     int64_t size;
     int64_t stride;
     PoolMode mode = POOL_mean;
@@ -525,7 +535,7 @@ static Value run_pool(OperationCall *c)
 
 static Value run_toeplitz(OperationCall *c)
 {
-    Node *w;
+    Node *w = NULL;
     const Size *n;
     if (!take_tensor(c, 0, &w) || !take_size(c, 1, 1, &n))
         return value_error();
@@ -534,7 +544,7 @@ static Value run_toeplitz(OperationCall *c)
 
 static Value run_rel_shift(OperationCall *c)
 {
-    Node *x;
+    Node *x = NULL;
     const Size *keys;
     int64_t shift;
     if (!take_tensor(c, 0, &x) || !take_size(c, 1, 1, &keys) || !take_int(c, 2, &shift))
@@ -544,7 +554,7 @@ static Value run_rel_shift(OperationCall *c)
 
 static Value run_triangle(OperationCall *c)
 {
-    Node *x;
+    Node *x = NULL;
     return take_tensor(c, 0, &x) ? made(c, ir_triangle(builder(c), x)) : value_error();
 }
 
@@ -552,8 +562,8 @@ static Value run_triangle(OperationCall *c)
 
 static Value run_gather(OperationCall *c)
 {
-    Node *table;
-    Node *ids;
+    Node *table = NULL;
+    Node *ids = NULL;
     if (!take_tensor(c, 0, &table) || !take_tensor(c, 1, &ids))
         return value_error();
     return made(c, ir_gather(builder(c), table, ids));
@@ -569,7 +579,9 @@ static Value run_len(OperationCall *c)
 {
     if (c->args[0].kind == VALUE_list)
         return value_int((int64_t)c->args[0].list->n);
-    must_be(c, 0, "a list");
+    fail(c, WHOLE_CALL,
+         str_format(c->e->perm, "expected a list, not %.*s",
+                    STR_ARG(value_describe(c->e->perm, c->args[0]))));
     return value_error();
 }
 

@@ -58,7 +58,9 @@ static Str describe_expected(Parse *p, const bool *kinds)
         return STR("`model`, `block`, `let`, `family` or `use`");
     if (kinds[TK_RETURN])
         return STR("a statement or `}`");
-    if (kinds[TK_NEW])
+    // The empty start of a slice is taken as read where a subscript is missing.
+    bool opens = p->before && (p->before->kind == TK_LB || p->before->kind == TK_COMMA);
+    if (kinds[TK_NEW] || (kinds[TK_COLON] && opens))
         return STR("a subscript");
     if (kinds[TK_INT])
         return STR("an expression");

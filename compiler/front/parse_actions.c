@@ -136,20 +136,20 @@ TypeRef *parse_type(Parse *p, const Token *first, const Token *name, DimsValue d
         type->has_dims = true;
         type->dims = *dims.list;
     }
+    size_t nrests = 0;
+    for (size_t i = 0; i < type->dims.n; i++)
+        nrests += !type->dims.items[i].size;
+    if (nrests > 1) {
+        diag_error(p->dx, type->at, "`..` stands once in a type");
+        p->ok = false;
+    }
     return type;
 }
 
 void parse_add_dim(Parse *p, DimList *dims, Dim dim)
 {
-    if (!has_room(p, dims->n, dim.at))
-        return;
-    for (size_t i = 0; !dim.size && i < dims->n; i++) {
-        if (!dims->items[i].size) {
-            diag_error(p->dx, dim.at, "`..` stands once in a type");
-            p->ok = false;
-        }
-    }
-    vec_push(p->arena, dims, dim);
+    if (has_room(p, dims->n, dim.at))
+        vec_push(p->arena, dims, dim);
 }
 
 DimsValue parse_end_dims(Parse *p, DimList *dims, const Token *close)
@@ -393,6 +393,13 @@ Spanned parse_index(Parse *p, Spanned base, const SubList *subs, const Token *cl
     e->left = base.e;
     e->subs = *subs;
     parse_leave(p);
+    size_t nrests = 0;
+    for (size_t i = 0; i < subs->n; i++)
+        nrests += subs->items[i].kind == SUBSCRIPT_rest;
+    if (nrests > 1) {
+        diag_error(p->dx, e->at, "`..` stands once in a subscript");
+        p->ok = false;
+    }
     return spanned(e, longer(p, base, close->at, "calls and subscripts"));
 }
 
@@ -401,11 +408,10 @@ Spanned parse_field(Parse *p, Spanned base, const Token *name)
     Expr *e = new_expr(p, EXPR_field, base.begin, name->at.end);
     e->left = base.e;
     e->name = name->text;
-    e->name_at = name->at;
     return spanned(e, longer(p, base, name->at, "calls and subscripts"));
 }
 
-Spanned parse_as(Parse *p, Spanned call, PathValue path, bool is_shared)
+Spanned parse_as(Parse *p, Spanned call, PathValue path, uint32_t shared_end)
 {
     if (call.e->kind != EXPR_call) {
         diag_error(p->dx, call.e->at,
@@ -415,8 +421,9 @@ Spanned parse_as(Parse *p, Spanned call, PathValue path, bool is_shared)
     Expr *e = new_expr(p, EXPR_as, call.begin, call.end);
     e->left = call.e;
     e->path = *path.path;
-    e->is_shared = is_shared;
-    return (Spanned){e, call.begin, path.end, longer(p, call, call.e->at, "calls and subscripts")};
+    e->is_shared = shared_end != 0;
+    uint32_t end = shared_end ? shared_end : path.end;
+    return (Spanned){e, call.begin, end, longer(p, call, call.e->at, "calls and subscripts")};
 }
 
 void parse_add_arg(Parse *p, ArgList *args, Arg arg)
@@ -446,15 +453,8 @@ void parse_add_arg(Parse *p, ArgList *args, Arg arg)
 
 void parse_add_sub(Parse *p, SubList *subs, Sub sub)
 {
-    if (!has_room(p, subs->n, sub.at))
-        return;
-    for (size_t i = 0; sub.kind == SUBSCRIPT_rest && i < subs->n; i++) {
-        if (subs->items[i].kind == SUBSCRIPT_rest) {
-            diag_error(p->dx, sub.at, "`..` stands once in a subscript");
-            p->ok = false;
-        }
-    }
-    vec_push(p->arena, subs, sub);
+    if (has_room(p, subs->n, sub.at))
+        vec_push(p->arena, subs, sub);
 }
 
 Sub parse_slice(Parse *p, Spanned start, const Token *colon, Spanned stop, Spanned step)

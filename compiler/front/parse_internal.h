@@ -109,7 +109,8 @@ Spanned parse_choice(Parse *p, const Token *keyword, Spanned condition, Spanned 
 Spanned parse_call(Parse *p, Spanned callee, const ArgList *args, const Token *close);
 Spanned parse_index(Parse *p, Spanned base, const SubList *subs, const Token *close);
 Spanned parse_field(Parse *p, Spanned base, const Token *name);
-Spanned parse_as(Parse *p, Spanned call, PathValue path, bool is_shared);
+// `shared_end`: where the word `shared` ends, 0 if it is not there.
+Spanned parse_as(Parse *p, Spanned call, PathValue path, uint32_t shared_end);
 void parse_add_arg(Parse *p, ArgList *args, Arg arg);
 void parse_add_sub(Parse *p, SubList *subs, Sub sub);
 Sub parse_slice(Parse *p, Spanned start, const Token *colon, Spanned stop, Spanned step);

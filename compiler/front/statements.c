@@ -11,32 +11,35 @@ bool elab_in_model(const Elab *e)
 
 // ---- names ----
 
-Binding *scope_find(Scope *scope, Str name)
+Scope scope_new(const Elab *e, const Unit *unit, const Rest *rest)
 {
-    for (; scope; scope = scope->parent) {
-        for (size_t i = 0; i < scope->bindings.n; i++) {
-            if (str_equal(scope->bindings.items[i].name, name))
-                return &scope->bindings.items[i];
-        }
+    return (Scope){unit, rest, e->bindings.n};
+}
+
+Binding *scope_find(const Elab *e, const Scope *scope, Str name)
+{
+    for (size_t i = e->bindings.n; i-- > scope->base;) {
+        if (str_equal(e->bindings.items[i].name, name))
+            return &e->bindings.items[i];
     }
     return NULL;
 }
 
-void scope_bind(Elab *e, Scope *scope, Str name, Value value)
+void scope_bind(Elab *e, const Scope *scope, Str name, Value value)
 {
-    Binding *found = scope_find(scope, name);
+    Binding *found = scope_find(e, scope, name);
     if (found) {
         found->value = value;
         found->from = NULL;
         return;
     }
-    vec_push(e->tmp, &scope->bindings, ((Binding){.name = name, .value = value}));
+    vec_push(e->perm, &e->bindings, ((Binding){.name = name, .value = value}));
 }
 
 // Marks every name that the statements could bind.
-static void poison(Elab *e, const StmtList *body, Scope *scope);
+static void poison(Elab *e, const StmtList *body, const Scope *scope);
 
-static void poison_stmt(Elab *e, const Stmt *stmt, Scope *scope)
+static void poison_stmt(Elab *e, const Stmt *stmt, const Scope *scope)
 {
     switch (stmt->kind) {
     case STMT_assign:
@@ -56,7 +59,7 @@ static void poison_stmt(Elab *e, const Stmt *stmt, Scope *scope)
     }
 }
 
-static void poison(Elab *e, const StmtList *body, Scope *scope)
+static void poison(Elab *e, const StmtList *body, const Scope *scope)
 {
     for (size_t i = 0; i < body->n; i++)
         poison_stmt(e, body->items[i], scope);
@@ -65,7 +68,7 @@ static void poison(Elab *e, const StmtList *body, Scope *scope)
 // ---- assignment, return ----
 
 // Evaluates all of them, so that each wrong one is reported. values: [exprs->n]
-static bool eval_all(Elab *e, const ExprList *exprs, Scope *scope, Value *values)
+static bool eval_all(Elab *e, const ExprList *exprs, const Scope *scope, Value *values)
 {
     bool ok = true;
     for (size_t i = 0; i < exprs->n; i++) {
@@ -75,7 +78,7 @@ static bool eval_all(Elab *e, const ExprList *exprs, Scope *scope, Value *values
     return ok;
 }
 
-static Flow run_assign(Elab *e, const Stmt *stmt, Scope *scope)
+static Flow run_assign(Elab *e, const Stmt *stmt, const Scope *scope)
 {
     size_t n = stmt->values.n;
     Value one;
@@ -97,7 +100,7 @@ static Flow run_assign(Elab *e, const Stmt *stmt, Scope *scope)
     return FLOW_next;
 }
 
-static Flow run_return(Elab *e, const Stmt *stmt, Scope *scope, Value *result)
+static Flow run_return(Elab *e, const Stmt *stmt, const Scope *scope, Value *result)
 {
     if (elab_in_model(e)) {
         elab_error(e, stmt->at, "a model has outputs, it does not return");
@@ -112,7 +115,7 @@ static Flow run_return(Elab *e, const Stmt *stmt, Scope *scope, Value *result)
 
 // ---- loops ----
 
-static bool loop_bound(Elab *e, const Expr *x, Scope *scope, int64_t *out)
+static bool loop_bound(Elab *e, const Expr *x, const Scope *scope, int64_t *out)
 {
     Value v = elab_simplify(e, elab_eval(e, x, scope));
     if (v.kind == VALUE_int)
@@ -126,28 +129,27 @@ static bool loop_bound(Elab *e, const Expr *x, Scope *scope, int64_t *out)
     return v.kind == VALUE_int;
 }
 
-static Flow run_for(Elab *e, const Stmt *stmt, Scope *scope, Value *result)
+static Flow run_for(Elab *e, const Stmt *stmt, const Scope *scope, Value *result)
 {
     int64_t low;
     int64_t high;
     bool ok = loop_bound(e, stmt->low, scope, &low);
     if (!loop_bound(e, stmt->high, scope, &high) || !ok)
         return FLOW_failed;
-    Scope inner = {.parent = scope, .unit = scope->unit, .rest = scope->rest};
-    for (int64_t i = low; i < high; i++) {
+    Flow flow = FLOW_next;
+    size_t outer = e->bindings.n;
+    for (int64_t i = low; i < high && flow == FLOW_next; i++) {
         if (!elab_step(e, stmt->at, 1))
             return FLOW_failed;
-        inner.bindings.n = 0;
         Binding counter = {.name = stmt->name.text, .value = value_int(i)};
-        vec_push(e->tmp, &inner.bindings, counter);
-        Flow flow = elab_body(e, &stmt->body, &inner, result);
-        if (flow != FLOW_next)
-            return flow; // the next turns would say the same again
+        vec_push(e->perm, &e->bindings, counter);
+        flow = elab_body(e, &stmt->body, scope, result);
+        e->bindings.n = outer;
     }
-    return FLOW_next;
+    return flow; // after a failure the next turns would say the same again
 }
 
-static Flow run_if(Elab *e, const Stmt *stmt, Scope *scope, Value *result)
+static Flow run_if(Elab *e, const Stmt *stmt, const Scope *scope, Value *result)
 {
     bool truth;
     if (!elab_truth(e, stmt->condition, scope, &truth))
@@ -158,7 +160,7 @@ static Flow run_if(Elab *e, const Stmt *stmt, Scope *scope, Value *result)
 // ---- checks ----
 
 // One condition that `and` does not split.
-static Flow run_condition(Elab *e, const Expr *x, const Stmt *stmt, Scope *scope)
+static Flow run_condition(Elab *e, const Expr *x, const Stmt *stmt, const Scope *scope)
 {
     Value v = elab_eval(e, x, scope);
     Str text;
@@ -180,7 +182,7 @@ static Flow run_condition(Elab *e, const Expr *x, const Stmt *stmt, Scope *scope
     return FLOW_failed;
 }
 
-static Flow run_check(Elab *e, const Stmt *stmt, Scope *scope)
+static Flow run_check(Elab *e, const Stmt *stmt, const Scope *scope)
 {
     // `a and b and c` groups to the left: its parts, last first.
     VEC(const Expr *) parts = {0};
@@ -203,7 +205,7 @@ static bool stands_in_model(Elab *e, const Stmt *stmt, const char *word)
     return false;
 }
 
-static bool input_range(Elab *e, const Stmt *stmt, Scope *scope, DType dtype, int64_t *range)
+static bool input_range(Elab *e, const Stmt *stmt, const Scope *scope, DType dtype, int64_t *range)
 {
     const Expr *const bounds[] = {stmt->low, stmt->high};
     for (size_t i = 0; i < 2; i++) {
@@ -221,7 +223,8 @@ static bool input_range(Elab *e, const Stmt *stmt, Scope *scope, DType dtype, in
     return true;
 }
 
-static bool input_default(Elab *e, const Stmt *stmt, Scope *scope, const Type *type, double *out)
+static bool input_default(Elab *e, const Stmt *stmt, const Scope *scope, const Type *type,
+                          double *out)
 {
     Value v = elab_eval(e, stmt->value, scope);
     if (v.kind == VALUE_error)
@@ -260,7 +263,7 @@ static Without *find_without(Elab *e, Str name)
     return NULL;
 }
 
-static Flow run_input(Elab *e, const Stmt *stmt, Scope *scope)
+static Flow run_input(Elab *e, const Stmt *stmt, const Scope *scope)
 {
     Str name = stmt->name.text;
     Type type;
@@ -314,7 +317,7 @@ static bool add_output(Elab *e, const Stmt *stmt, Str name, Value v)
     return true;
 }
 
-static Flow run_output(Elab *e, const Stmt *stmt, Scope *scope)
+static Flow run_output(Elab *e, const Stmt *stmt, const Scope *scope)
 {
     if (!stands_in_model(e, stmt, "output"))
         return FLOW_failed;
@@ -361,7 +364,7 @@ static Value shared_param(Elab *e, const Stmt *stmt, Str path, const Type *type,
     return failed;
 }
 
-static Flow run_param(Elab *e, const Stmt *stmt, Scope *scope)
+static Flow run_param(Elab *e, const Stmt *stmt, const Scope *scope)
 {
     Type type;
     Str own;
@@ -394,7 +397,7 @@ static Flow run_param(Elab *e, const Stmt *stmt, Scope *scope)
 
 // ---- bodies ----
 
-static Flow run_stmt(Elab *e, const Stmt *stmt, Scope *scope, Value *result)
+static Flow run_stmt(Elab *e, const Stmt *stmt, const Scope *scope, Value *result)
 {
     switch (stmt->kind) {
     case STMT_input: return run_input(e, stmt, scope);
@@ -409,14 +412,16 @@ static Flow run_stmt(Elab *e, const Stmt *stmt, Scope *scope, Value *result)
     die("statement %d", (int)stmt->kind);
 }
 
-Flow elab_body(Elab *e, const StmtList *body, Scope *scope, Value *result)
+Flow elab_body(Elab *e, const StmtList *body, const Scope *scope, Value *result)
 {
     Flow all = FLOW_next;
     for (size_t i = 0; i < body->n; i++) {
         const Stmt *stmt = body->items[i];
         if (!elab_step(e, stmt->at, 1))
             return FLOW_failed;
+        ArenaMark mark = arena_mark(e->tmp);
         Flow flow = run_stmt(e, stmt, scope, result);
+        arena_reset(e->tmp, mark);
         if (flow == FLOW_return || (flow == FLOW_failed && (e->is_stopped || !elab_in_model(e))))
             return flow;
         if (flow == FLOW_failed) {

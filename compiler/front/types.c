@@ -60,15 +60,15 @@ static void refuse_type_name(Elab *e, const TypeRef *ref, bool with_values)
 // ---- sizes ----
 
 // Whether a dimension's name means something already; blocks and operations are no sizes.
-static bool is_bound(const Elab *e, Str name, Scope *scope)
+static bool is_bound(const Elab *e, Str name, const Scope *scope)
 {
-    if (scope_find(scope, name))
+    if (scope_find(e, scope, name))
         return true;
     Found found = program_find(e->program, scope->unit, name);
     return found.item && found.item->kind == ITEM_let;
 }
 
-static const Size *eval_size(Elab *e, const Expr *x, Scope *scope)
+static const Size *eval_size(Elab *e, const Expr *x, const Scope *scope)
 {
     Value v = elab_simplify(e, elab_eval(e, x, scope));
     if (v.kind == VALUE_error)
@@ -92,7 +92,7 @@ typedef struct Match {
     const Param *param;
     Value value;
     Place at;
-    Scope *scope;
+    const Scope *scope;
     Str callee;
 } Match;
 
@@ -126,7 +126,7 @@ static bool refuse_dim(const Match *m, const Expr *dim, const Size *want)
     buf_add(&why, dim->kind == EXPR_name ? STR(" here") : STR(""));
     refuse(m, buf_str(&why));
     note_declared(m);
-    const Binding *binding = dim->kind == EXPR_name ? scope_find(m->scope, dim->name) : NULL;
+    const Binding *binding = dim->kind == EXPR_name ? scope_find(e, m->scope, dim->name) : NULL;
     if (binding && binding->from)
         diag_note(e->dx, binding->at, "%.*s comes from %.*s", STR_ARG(dim->name),
                   STR_ARG(type_text(e->perm, &binding->from->type)));
@@ -139,7 +139,7 @@ static bool match_dim(const Match *m, const Expr *dim, const Size *size)
     Elab *e = m->e;
     if (dim->kind == EXPR_name && !is_bound(e, dim->name, m->scope)) {
         Binding binding = {dim->name, value_size(size), m->at, m->value.node};
-        vec_push(e->tmp, &m->scope->bindings, binding);
+        vec_push(e->perm, &e->bindings, binding);
         return true;
     }
     const Size *want = eval_size(e, dim, m->scope);
@@ -172,7 +172,7 @@ static bool match_shape(const Match *m)
     return true;
 }
 
-bool elab_match(Elab *e, const Param *param, Value value, Place at, Scope *scope, Str callee)
+bool elab_match(Elab *e, const Param *param, Value value, Place at, const Scope *scope, Str callee)
 {
     const TypeRef *ref = param->type;
     Match m = {e, param, value, at, scope, callee};
@@ -209,7 +209,7 @@ static const Fixed *find_fixed(Elab *e, Str name)
 }
 
 // A name that means nothing yet becomes a symbol, or the number that the command line gives it.
-static bool bind_symbol(Elab *e, Str name, Place at, Scope *scope)
+static bool bind_symbol(Elab *e, Str name, Place at, const Scope *scope)
 {
     const Fixed *fixed = find_fixed(e, name);
     if (e->symbols.n >= LIMIT_SYMBOLS) {
@@ -228,12 +228,8 @@ static bool bind_symbol(Elab *e, Str name, Place at, Scope *scope)
     return true;
 }
 
-static const Size *type_dim(Elab *e, const Dim *dim, Scope *scope, bool is_input)
+static const Size *type_dim(Elab *e, const Dim *dim, const Scope *scope, bool is_input)
 {
-    if (!dim->size) {
-        elab_error(e, dim->at, "`..` is for a block's parameters; every size must be given here");
-        return NULL;
-    }
     if (is_input && dim->size->kind == EXPR_name && !is_bound(e, dim->size->name, scope) &&
         !bind_symbol(e, dim->size->name, dim->at, scope))
         return NULL;
@@ -247,7 +243,7 @@ static const Size *type_dim(Elab *e, const Dim *dim, Scope *scope, bool is_input
     return size;
 }
 
-bool elab_type(Elab *e, const TypeRef *ref, Scope *scope, bool is_input, Type *out)
+bool elab_type(Elab *e, const TypeRef *ref, const Scope *scope, bool is_input, Type *out)
 {
     DType dtype;
     if (!is_tensor_type(ref->name, &dtype)) {
@@ -259,6 +255,12 @@ bool elab_type(Elab *e, const TypeRef *ref, Scope *scope, bool is_input, Type *o
         return false;
     }
     bool ok = true;
+    for (size_t i = 0; i < ref->dims.n; i++)
+        ok = ok && ref->dims.items[i].size;
+    if (!ok) {
+        elab_error(e, ref->at, "`..` is for a block's parameters; every size must be given here");
+        return false;
+    }
     const Size **shape = arena_new(e->perm, const Size *, ref->dims.n);
     for (size_t i = 0; i < ref->dims.n; i++) {
         shape[i] = type_dim(e, &ref->dims.items[i], scope, is_input);
