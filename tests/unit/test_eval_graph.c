@@ -14,9 +14,11 @@
 
 #include <cmocka.h>
 
-// Under ASan a malloc that is too large is to return NULL, as it does elsewhere.
+// Under sanitizers a malloc that is too large is to return NULL, as it does without them.
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void) { return "allocator_may_return_null=1"; }
 
 #define OUT(n) "output \"o\" = %" #n "\n"
 
