@@ -129,7 +129,7 @@ static bool take_list(OperationCall *c, size_t i, const char *what, const List *
 // One axis or a list of them. axes: [IR_MAX_RANK]
 static bool take_axes(OperationCall *c, size_t i, bool may_be_one, int64_t *axes, size_t *n)
 {
-    const List *list;
+    const List *list = NULL;
     *n = 1;
     if (may_be_one && c->args[i].kind != VALUE_list)
         return take_int(c, i, &axes[0]);
@@ -149,7 +149,7 @@ static bool take_axes(OperationCall *c, size_t i, bool may_be_one, int64_t *axes
 // A list of sizes of 1 at least.
 static bool take_shape(OperationCall *c, size_t i, const Size ***out, size_t *n)
 {
-    const List *list;
+    const List *list = NULL;
     if (!take_list(c, i, "a list of sizes", &list))
         return false;
     *n = list->n;
@@ -253,7 +253,7 @@ static Value reduce(OperationCall *c, Op op, size_t axis_index)
 {
     Node *x = NULL;
     int64_t axes[IR_MAX_RANK];
-    size_t n;
+    size_t n = 0;
     if (!take_tensor(c, 0, &x) || !take_axes(c, axis_index, true, axes, &n))
         return value_error();
     // The graph counts the axes as the second argument.
@@ -310,7 +310,7 @@ static Value run_extreme(OperationCall *c)
 static Value run_softmax(OperationCall *c)
 {
     Node *x = NULL;
-    int64_t axis;
+    int64_t axis = 0;
     if (!take_tensor(c, 0, &x) || !take_int(c, 1, &axis))
         return value_error();
     return made(c, ir_softmax(builder(c), x, axis));
@@ -328,7 +328,7 @@ static Value run_permute(OperationCall *c)
 {
     Node *x = NULL;
     int64_t order[IR_MAX_RANK];
-    size_t n;
+    size_t n = 0;
     if (!take_tensor(c, 0, &x) || !take_axes(c, 1, false, order, &n))
         return value_error();
     return made(c, ir_permute(builder(c), x, order, n));
@@ -337,8 +337,8 @@ static Value run_permute(OperationCall *c)
 static Value run_reshape(OperationCall *c)
 {
     Node *x = NULL;
-    const Size **shape;
-    size_t rank;
+    const Size **shape = NULL;
+    size_t rank = 0;
     if (!take_tensor(c, 0, &x) || !take_shape(c, 1, &shape, &rank))
         return value_error();
     Site site = {c->op->name, c->at, NULL, 0};
@@ -348,8 +348,8 @@ static Value run_reshape(OperationCall *c)
 static Value run_broadcast(OperationCall *c)
 {
     Value v = c->args[0];
-    const Size **shape;
-    size_t rank;
+    const Size **shape = NULL;
+    size_t rank = 0;
     if (!is_operand(c, 0) || !take_shape(c, 1, &shape, &rank))
         return value_error();
     Node *x =
@@ -360,8 +360,8 @@ static Value run_broadcast(OperationCall *c)
 
 static Value run_concat(OperationCall *c)
 {
-    const List *list;
-    int64_t axis;
+    const List *list = NULL;
+    int64_t axis = 0;
     if (!take_list(c, 0, "a list of tensors", &list) || !take_int(c, 1, &axis))
         return value_error();
     if (list->n == 0) {
@@ -421,7 +421,7 @@ static bool equal_parts(OperationCall *c, const Node *x, int64_t axis, int64_t n
 static bool take_parts(OperationCall *c, const Node *x, int64_t axis, const Size ***sizes,
                        size_t *n)
 {
-    int64_t count;
+    int64_t count = 0;
     if (c->args[1].kind == VALUE_list)
         return take_shape(c, 1, sizes, n) && parts_fill(c, x, axis, *sizes, *n);
     if (!take_int(c, 1, &count))
@@ -436,9 +436,9 @@ static Value run_split(OperationCall *c)
 {
     Elab *e = c->e;
     Node *x = NULL;
-    int64_t axis;
-    const Size **sizes;
-    size_t n;
+    int64_t axis = 0;
+    const Size **sizes = NULL;
+    size_t n = 0;
     if (!take_tensor(c, 0, &x) || !take_int(c, 2, &axis))
         return value_error();
     int64_t rank = x->type.rank;
@@ -466,9 +466,9 @@ static Value run_split(OperationCall *c)
 static Value run_pad(OperationCall *c)
 {
     Node *x = NULL;
-    int64_t axis;
-    const Size *before;
-    const Size *after;
+    int64_t axis = 0;
+    const Size *before = NULL;
+    const Size *after = NULL;
     if (!take_tensor(c, 0, &x) || !take_int(c, 1, &axis) || !take_size(c, 2, 0, &before) ||
         !take_size(c, 3, 0, &after))
         return value_error();
@@ -484,8 +484,8 @@ static Value run_pad(OperationCall *c)
 static Value run_repeat(OperationCall *c)
 {
     Node *x = NULL;
-    int64_t times;
-    int64_t axis;
+    int64_t times = 0;
+    int64_t axis = 0;
     if (!take_tensor(c, 0, &x) || !take_int(c, 1, &times) || !take_int(c, 2, &axis))
         return value_error();
     return made(c, ir_repeat(builder(c), x, times, axis));
@@ -494,9 +494,9 @@ static Value run_repeat(OperationCall *c)
 static Value run_window(OperationCall *c)
 {
     Node *x = NULL;
-    int64_t size;
-    int64_t stride;
-    int64_t axis;
+    int64_t size = 0;
+    int64_t stride = 0;
+    int64_t axis = 0;
     if (!take_tensor(c, 0, &x) || !take_int(c, 1, &size) || !take_int(c, 2, &stride) ||
         !take_int(c, 3, &axis))
         return value_error();
@@ -519,10 +519,10 @@ static bool take_pool_mode(OperationCall *c, size_t i, PoolMode *out)
 static Value run_pool(OperationCall *c)
 {
     Node *x = NULL;
-    int64_t size;
-    int64_t stride;
+    int64_t size = 0;
+    int64_t stride = 0;
     PoolMode mode = POOL_mean;
-    int64_t axis;
+    int64_t axis = 0;
     bool ceil = true;
     if (!take_tensor(c, 0, &x) || !take_int(c, 1, &size))
         return value_error();
@@ -536,7 +536,7 @@ static Value run_pool(OperationCall *c)
 static Value run_toeplitz(OperationCall *c)
 {
     Node *w = NULL;
-    const Size *n;
+    const Size *n = NULL;
     if (!take_tensor(c, 0, &w) || !take_size(c, 1, 1, &n))
         return value_error();
     return made(c, ir_toeplitz(builder(c), w, n));
@@ -545,8 +545,8 @@ static Value run_toeplitz(OperationCall *c)
 static Value run_rel_shift(OperationCall *c)
 {
     Node *x = NULL;
-    const Size *keys;
-    int64_t shift;
+    const Size *keys = NULL;
+    int64_t shift = 0;
     if (!take_tensor(c, 0, &x) || !take_size(c, 1, 1, &keys) || !take_int(c, 2, &shift))
         return value_error();
     return made(c, ir_rel_shift(builder(c), x, keys, shift));
@@ -571,7 +571,7 @@ static Value run_gather(OperationCall *c)
 
 static Value run_iota(OperationCall *c)
 {
-    const Size *n;
+    const Size *n = NULL;
     return take_size(c, 0, 1, &n) ? made(c, ir_iota(builder(c), n)) : value_error();
 }
 
