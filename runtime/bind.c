@@ -66,7 +66,7 @@ static bool find_offset(const SlContext *context, const SlAbiOperand *operand, c
                      : operand->kind == SL_OPERAND_WEIGHTS ? context->model->table->weights_bytes
                                                            : INT64_MAX;
     return sli_eval(&operand->offset, context->wanted, offset) && *offset >= 0 &&
-           (uint64_t)*offset <= limit;
+           (uint64_t)*offset < limit;
 }
 
 static SlStatus plan_steps(SlContext *context, const SlAbiEntry *entry, const Sizes *sizes,

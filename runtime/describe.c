@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+_Static_assert(SL_HAS_RANGE == SL_IO_RANGE && SL_HAS_DEFAULT == SL_IO_DEFAULT,
+               "copied as they are");
+
 const char *sl_model_text(const SlModel *model, SlText which)
 {
     if (!model)

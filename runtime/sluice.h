@@ -39,7 +39,7 @@
  * After sl_bind() a run makes no heap call, and no system call but futex. It needs less than 16 KB
  * of stack. The library uses pthreads, allocates through the caller's allocator if one is given,
  * and keeps no state of its own but a count of forks: in a child process after fork() contexts
- * still work, on one thread.
+ * still work, on one thread; one that another thread was running at that moment stays busy.
  */
 #ifndef SLUICE_H
 #define SLUICE_H
@@ -149,12 +149,12 @@ typedef struct SlOpenOptions {
     int verify;             /* not 0: hash all weights, which reads all of them */
 } SlOpenOptions;
 
-/* Opens the shared object `path`. That runs code of it: open only files you trust. Checks that the
- * file is whole, the version, the processor (the most demanding variant that it can run is taken),
- * that the weights are there and are this model's, and maps them; with `verify` also that their
- * bytes are what was written. Returns SL_OK and *model, or SL_E_FILE, SL_E_NOT_MODEL, SL_E_VERSION,
- * SL_E_CPU, SL_E_TABLE, SL_E_TRUNCATED, SL_E_WEIGHTS_…, SL_E_ALIGN, SL_E_MEMORY, SL_E_ARGUMENT,
- * SL_E_OPTION. */
+/* Opens the shared object `path`. That runs code of it: open only files you trust, and replace an
+ * open one by rename, not in place. Checks that the file is whole, the version, the processor (the
+ * most demanding variant that it can run is taken), that the weights are there and are this
+ * model's, and maps them; with `verify` also that their bytes are what was written. Returns SL_OK
+ * and *model, or SL_E_FILE, SL_E_NOT_MODEL, SL_E_VERSION, SL_E_CPU, SL_E_TABLE, SL_E_TRUNCATED,
+ * SL_E_WEIGHTS_…, SL_E_ALIGN, SL_E_MEMORY, SL_E_ARGUMENT, SL_E_OPTION. */
 SL_API SlStatus sl_model_open(const char *path, const SlOpenOptions *options, SlModel **model,
                               SlError *error);
 

@@ -44,8 +44,7 @@ static void assert_text(const SlError *error, const char *word)
         fail_msg("'%s' does not say '%s'", error->text, word);
 }
 
-// ---- describing
-// ----------------------------------------------------------------------------------
+// ---- describing -------------------------------------------------------------------------------
 
 static void test_texts(void **state)
 {
@@ -226,8 +225,7 @@ static void test_symbols(void **state)
     assert_int_equal(sl_match_entry(NULL, bag.inputs, 3, &entry, &error), SL_E_ARGUMENT);
 }
 
-// ---- wrong runs
-// ----------------------------------------------------------------------------------
+// ---- wrong runs -------------------------------------------------------------------------------
 
 static void assert_refused(SlStatus status, const char *word)
 {
@@ -437,8 +435,7 @@ static void test_run_range(void **state)
     assert_refused(SL_E_RANGE, "input 'ids': element 7 is 2147483647");
 }
 
-// ---- sizes that are too large
-// --------------------------------------------------------------------
+// ---- sizes that are too large -----------------------------------------------------------------
 
 static void test_overflow(void **state)
 {
@@ -498,8 +495,7 @@ static void test_undetermined(void **state)
     assert_int_equal(sl_model_close(odd), SL_OK);
 }
 
-// ---- contexts
-// ------------------------------------------------------------------------------------
+// ---- contexts ---------------------------------------------------------------------------------
 
 static void test_context_arguments(void **state)
 {

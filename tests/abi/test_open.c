@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <setjmp.h>
@@ -662,6 +663,13 @@ static void test_shared_runtime(void **state)
         assert_int_equal(close_context(context), SL_OK);
         assert_int_equal(close_model(model), SL_OK);
         assert_int_equal(dlclose(library), 0);
+        // Its fork handler is gone too.
+        pid_t child = fork();
+        if (child == 0)
+            _exit(0);
+        int exit_status;
+        assert_int_equal(waitpid(child, &exit_status, 0), child);
+        assert_int_equal(exit_status, 0);
     }
 }
 

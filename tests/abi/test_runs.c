@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -83,8 +84,7 @@ static bool runs_right(SlContext *context, uint32_t batch, uint32_t seed)
     return run_bag(context, &bag, NULL) == SL_OK && bag_is_right(&bag);
 }
 
-// ---- heap calls, counted in the whole process
-// ----------------------------------------------------
+// ---- heap calls, counted in the whole process -------------------------------------------------
 
 static atomic_ullong heap_calls;
 
@@ -154,8 +154,7 @@ static void test_no_heap(void **state)
     }
 }
 
-// ---- system calls
-// --------------------------------------------------------------------------------
+// ---- system calls -----------------------------------------------------------------------------
 
 // From here on any system call but futex, and what ends the process, kills it.
 static void forbid_system_calls(void)
@@ -206,8 +205,7 @@ static void test_no_system_calls(void **state)
     }
 }
 
-// ---- where buffers lie
-// ---------------------------------------------------------------------------
+// ---- where buffers lie ------------------------------------------------------------------------
 
 // `n` bytes that end at a page nobody may touch.
 static void *guarded(size_t n)
@@ -266,8 +264,7 @@ static void test_every_offset(void **state)
     assert_int_equal(sl_context_close(context), SL_OK);
 }
 
-// ---- inputs
-// --------------------------------------------------------------------------------------
+// ---- inputs -----------------------------------------------------------------------------------
 
 static void test_defaults(void **state)
 {
@@ -344,8 +341,7 @@ static void test_fault(void **state)
     assert_int_equal(sl_context_close(context), SL_OK);
 }
 
-// ---- memory
-// --------------------------------------------------------------------------------------
+// ---- memory -----------------------------------------------------------------------------------
 
 typedef struct Counter {
     uint64_t now, peak, largest, refuse_over;
@@ -526,8 +522,7 @@ static void test_flat(void **state)
     assert_int_equal(sl_context_close(context), SL_OK);
 }
 
-// ---- threads of the caller
-// -----------------------------------------------------------------------
+// ---- threads of the caller --------------------------------------------------------------------
 
 typedef struct Caller {
     pthread_t thread;
@@ -657,8 +652,36 @@ static void test_small_stack(void **state)
     assert_int_equal(sl_context_close(caller.context), SL_OK);
 }
 
-// ---- fork
-// ----------------------------------------------------------------------------------------
+// A process that may not have so many threads: nothing is left of those that had begun.
+static void test_no_threads(void **state)
+{
+    (void)state;
+    if (SANITIZED)
+        skip(); // which need the address space themselves
+    pid_t child = fork();
+    if (child == 0) {
+        const SlContextOptions most = {.threads = SL_MAX_THREADS};
+        const SlContextOptions two = {.threads = 2};
+        const struct rlimit limit = {100 << 20, 100 << 20};
+        SlContext *context;
+        SlError error;
+        setrlimit(RLIMIT_AS, &limit);
+        for (int round = 0; round < 3; round++) {
+            if (sl_context_open(model, &most, &context, &error) != SL_E_THREAD || context ||
+                !strstr(error.text, "of 1024 cannot be started"))
+                _exit(1);
+        }
+        if (sl_context_open(model, &two, &context, &error) != SL_OK || !runs_right(context, 9, 1) ||
+            sl_context_close(context) != SL_OK)
+            _exit(2);
+        _exit(sl_model_close(model) == SL_OK ? 0 : 3);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+// ---- fork -------------------------------------------------------------------------------------
 
 static void test_fork(void **state)
 {
@@ -689,8 +712,7 @@ static void test_fork(void **state)
     assert_int_equal(sl_context_close(context), SL_OK);
 }
 
-// ---- floating point
-// ------------------------------------------------------------------------------
+// ---- floating point ---------------------------------------------------------------------------
 
 // Subnormal sums are 0 on every thread, whatever the caller's mode, which is as before afterwards.
 static void test_floating_point(void **state)
@@ -777,6 +799,7 @@ int main(void)
         cmocka_unit_test(test_one_context_16_threads),
         cmocka_unit_test(test_busy),
         cmocka_unit_test(test_small_stack),
+        cmocka_unit_test(test_no_threads),
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_floating_point),
         cmocka_unit_test(test_same_bits),

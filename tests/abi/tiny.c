@@ -137,8 +137,7 @@ static void pick(const SlFrame *frame, uint32_t part, uint32_t nparts)
         .operands = (list), .parts = EXPR(__VA_ARGS__)                                             \
     }
 
-// ---- bag: arena = ids | mask | h
-// ------------------------------------------------------------------
+// ---- bag: arena = ids | mask | h --------------------------------------------------------------
 
 static const SlAbiSymbol bag_symbols[] = {
     {.size = sizeof(SlAbiSymbol), .name = "batch", .low = 1, .high = 64}};
@@ -183,8 +182,7 @@ static const SlAbiStep bag_steps[] = {
     STEP("add_up", add_up, add_up_operands, CONST(1)),
 };
 
-// ---- pair: arena = c | d
-// -------------------------------------------------------------------------
+// ---- pair: arena = c | d ----------------------------------------------------------------------
 
 static const SlAbiSymbol pair_symbols[] = {
     {.size = sizeof(SlAbiSymbol), .name = "rows", .low = 1, .high = INT64_MAX},
@@ -213,8 +211,7 @@ static const SlAbiOperand halve_operands[] = {
 };
 static const SlAbiStep pair_steps[] = {STEP("halve", halve, halve_operands, CONST(3))};
 
-// ---- pick
-// ----------------------------------------------------------------------------------------
+// ---- pick -------------------------------------------------------------------------------------
 
 static const SlAbiSymbol pick_symbols[] = {
     {.size = sizeof(SlAbiSymbol), .name = "batch", .low = 1, .high = INT64_MAX}};
@@ -227,8 +224,7 @@ static const SlAbiOperand pick_operands[] = {
 };
 static const SlAbiStep pick_steps[] = {STEP("pick", pick, pick_operands, CONST(1))};
 
-// ---- the model
-// -----------------------------------------------------------------------------------
+// ---- the model --------------------------------------------------------------------------------
 
 #define ENTRY(text, prefix, nchecked, checked)                                                     \
     .size = sizeof(SlAbiEntry), .nsymbols = COUNT(prefix##_symbols), .nchecks = (nchecked),        \

@@ -52,8 +52,7 @@ static const SlAbiSymbol symbols[] = {
 };
 static const SlAbiEntry entry = {.name = "test", .nsymbols = 2, .symbols = symbols};
 
-// ---- expressions
-// ---------------------------------------------------------------------------------
+// ---- expressions ------------------------------------------------------------------------------
 
 static void assert_value(SlAbiExpr expr, int64_t n, int64_t seq, int64_t expected)
 {
@@ -167,8 +166,7 @@ static void test_shape_texts(void **state)
     assert_int_equal(text.used, 15);
 }
 
-// ---- the processor
-// -------------------------------------------------------------------------------
+// ---- the processor ----------------------------------------------------------------------------
 
 // Valgrind's processor is its own: no modes but rounding, and fewer features than the system lists.
 static bool is_emulated(void)
@@ -230,8 +228,7 @@ static void test_float_mode(void **state)
     assert_true(kept != 0);
 }
 
-// ---- how many processors
-// -------------------------------------------------------------------------
+// ---- how many processors ----------------------------------------------------------------------
 
 static char root[64];
 
