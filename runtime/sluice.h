@@ -65,7 +65,7 @@ extern "C" {
 #define SL_MAX_SYMBOLS 64u /* of one entry */
 #define SL_MAX_THREADS 1024u
 
-/* ---- Statuses */
+/* ---- Statuses -------------------------------------------------------------------------------- */
 
 /* The numbers are pinned; gaps are left for more of the same topic. */
 typedef enum SlStatus {
@@ -87,14 +87,14 @@ typedef enum SlStatus {
     SL_E_WEIGHTS_FLIPPED = 32, /* bytes differ from those that were written */
 
     /* how a function was called */
-    SL_E_ARGUMENT = 40, /* NULL where an object must be */
-    SL_E_OPTION = 41,   /* an option's value, or SLUICE_THREADS, is not allowed */
-    SL_E_INDEX = 42,    /* no entry, input, output, symbol or weight of that number */
-    SL_E_BUSY = 43,     /* the context is in use, or the model has open contexts */
-    SL_E_ARENA = 44,    /* the caller's arena is too small for these sizes */
-    SL_E_OVERFLOW = 45, /* a size computed from these sizes does not fit 63 bits */
-    SL_E_HOOK = 46,     /* parallel_for returned before all was done; outputs are undefined */
-    SL_E_UNSUPPORTED = 47,
+    SL_E_ARGUMENT = 40,    /* NULL where an object must be */
+    SL_E_OPTION = 41,      /* an option's value, or SLUICE_THREADS, is not allowed */
+    SL_E_INDEX = 42,       /* no entry, input, output, symbol or weight of that number */
+    SL_E_BUSY = 43,        /* the context is in use, or the model has open contexts */
+    SL_E_ARENA = 44,       /* the caller's arena is too small for these sizes */
+    SL_E_OVERFLOW = 45,    /* a size computed from these sizes does not fit 63 bits */
+    SL_E_HOOK = 46,        /* parallel_for returned before all was done; outputs are undefined */
+    SL_E_UNSUPPORTED = 47, /* the model keeps state between runs, this runtime does not */
 
     /* the tensors of a run; `text` names the tensor, what was expected and what was given */
     SL_E_COUNT = 50,   /* number of inputs, outputs or symbols */
@@ -141,12 +141,13 @@ typedef struct SlAllocator {
 
 typedef struct SlOpenOptions {
     const SlAllocator *allocator; /* copied; NULL: aligned_alloc and free */
-    const char
-        *weights_file; /* the file that carries the weights, if they are not where the model says */
-    const void *weights;    /* the weights, already in memory: 64-byte aligned, 64 readable bytes
-                               behind them, */
-    uint64_t weights_bytes; /* borrowed until the model is closed */
-    int verify;             /* not 0: hash all weights, which reads all of them */
+    /* The file that carries the weights, if they are not where the model says. */
+    const char *weights_file;
+    /* Or the weights themselves, borrowed until the model is closed: at a multiple of 64, with 64
+     * more readable bytes behind them. */
+    const void *weights;
+    uint64_t weights_bytes;
+    int verify; /* not 0: hash all weights, which reads all of them */
 } SlOpenOptions;
 
 /* Opens the shared object `path`. That runs code of it: open only files you trust, and replace an
@@ -154,7 +155,7 @@ typedef struct SlOpenOptions {
  * most demanding variant that it can run is taken), that the weights are there and are this
  * model's, and maps them; with `verify` also that their bytes are what was written. Returns SL_OK
  * and *model, or SL_E_FILE, SL_E_NOT_MODEL, SL_E_VERSION, SL_E_CPU, SL_E_TABLE, SL_E_TRUNCATED,
- * SL_E_WEIGHTS_…, SL_E_ALIGN, SL_E_MEMORY, SL_E_ARGUMENT, SL_E_OPTION. */
+ * SL_E_WEIGHTS_…, SL_E_ALIGN, SL_E_UNSUPPORTED, SL_E_MEMORY, SL_E_ARGUMENT, SL_E_OPTION. */
 SL_API SlStatus sl_model_open(const char *path, const SlOpenOptions *options, SlModel **model,
                               SlError *error);
 
@@ -198,8 +199,11 @@ typedef struct SlSymbolInfo {
     int64_t high; /* INT64_MAX: no bound */
 } SlSymbolInfo;
 
-#define SL_HAS_RANGE   1u /* i32 input: low <= x < high for all elements, or the run is refused */
-#define SL_HAS_DEFAULT 2u /* input: may be left out; all elements are `fill` then */
+/* An i32 input: low <= x < high for all elements, or the run is refused. */
+#define SL_HAS_RANGE 1u
+/* An input that may be left out; all its elements are `fill` then. So without a mask nothing is
+ * padding: a batch that was padded needs its mask. */
+#define SL_HAS_DEFAULT 2u
 
 typedef struct SlTensorInfo {
     const char *name;
@@ -225,8 +229,8 @@ typedef struct SlWeightInfo {
     const void *data;
 } SlWeightInfo;
 
-SL_API const char *sl_model_text(const SlModel *model,
-                                 SlText which); /* "" if there is none; NULL: no such text */
+/* "" if the model has none; NULL if there is no such text. */
+SL_API const char *sl_model_text(const SlModel *model, SlText which);
 SL_API uint32_t sl_entry_count(const SlModel *model);
 SL_API uint32_t sl_weight_count(const SlModel *model);
 
@@ -263,7 +267,7 @@ SL_API SlStatus sl_output_shape(const SlModel *model, uint32_t entry, uint32_t o
 /* The table itself, for tools that read abi.h. */
 SL_API const struct SlAbiModel *sl_model_table(const SlModel *model);
 
-/* ---- Contexts */
+/* ---- Contexts -------------------------------------------------------------------------------- */
 
 typedef struct SlContext SlContext;
 
@@ -278,11 +282,12 @@ typedef struct SlContextOptions {
      * the affinity mask and the cgroup's CPU quota leave. */
     int32_t threads;
     const SlAllocator *allocator; /* copied; NULL: the model's */
-    void *arena; /* memory for runs, instead of the allocator's; the caller's until closing */
+    /* Memory for runs, instead of the allocator's; the caller's until the context is closed. */
+    void *arena;
     uint64_t arena_bytes;
-    SlParallelFor parallel_for; /* the caller's thread pool; then no thread is started, and
-                                   `threads` is the n of it */
-    void *parallel_context;     /* its first argument */
+    /* The caller's thread pool: no thread is started then, and `threads` is the n of it. */
+    SlParallelFor parallel_for;
+    void *parallel_context; /* its first argument */
 } SlContextOptions;
 
 /* Makes a context and starts its threads: their stacks are small, all signals are blocked in them,
@@ -314,8 +319,8 @@ SL_API SlStatus sl_trim(SlContext *context);
 
 /* A view of the caller's memory. Sizes are at least 1. Inputs are not written. */
 typedef struct SlTensor {
-    void *data; /* the first element; NULL leaves out an input that has a default, then nothing else
-                   is read */
+    /* The first element. NULL leaves out an input that has a default; then nothing else is read. */
+    void *data;
     uint64_t bytes;         /* of the buffer at `data` */
     const int64_t *shape;   /* [rank] */
     const int64_t *strides; /* [rank], in elements; must say "contiguous". NULL says so too */

@@ -10,7 +10,7 @@
 #define TINY_FILE   NULL
 #endif
 
-// XXH3 of the weights that tiny_fill_weights() makes, as `xxhsum -H3` computes it.
+// XXH3 of the weights that fill_weights() of support.h makes, as `xxhsum -H3` computes it.
 #define TABLE_HASH UINT64_C(0xa7d49d53a960185e)
 #define BIAS_HASH  UINT64_C(0xe84aff9191a3ad41)
 #define ALL_HASH   UINT64_C(0x078aab4045cee35d)
