@@ -19,7 +19,7 @@ static void describe(const SlModel *model, const SlEntryInfo *entry)
 {
     SlTensorInfo info;
     SlSymbolInfo symbol;
-    printf("%s, compiled for %s by sluice %s\n", sl_model_text(model, SL_TEXT_NAME),
+    printf("%s, compiled for %s by %s\n", sl_model_text(model, SL_TEXT_NAME),
            sl_model_text(model, SL_TEXT_TARGET), sl_model_text(model, SL_TEXT_COMPILER));
     printf("entry %s: %u kernels\n", entry->name, entry->nsteps);
     for (uint32_t i = 0; i < entry->nsymbols; i++) {
