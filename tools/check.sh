@@ -65,7 +65,7 @@ export UBSAN_OPTIONS=print_stacktrace=1
 step packages tools/deps.sh || exit 3
 step 'gcc build' build gcc all gcc && step 'gcc tests' tests gcc
 step 'asan+ubsan build' build asan all clang -DSLUICE_SANITIZE=address,undefined -DSLUICE_FUZZ=ON &&
-    step 'asan+ubsan tests' tests asan -L '^(unit|lit|diag|abi|fuzz)$' &&
+    step 'asan+ubsan tests' tests asan -L '^(unit|lit|diag|cli|abi|fuzz)$' &&
     step 'fuzzers' fuzz
 # clang 14's TSan does not know the address layout of kernels that randomise more than 28 bits.
 setarch -R true 2>/dev/null && fixed_addresses='setarch -R'

@@ -4,6 +4,7 @@
 #include "io/file.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 static const OptionId options[] = {OPT_output,  OPT_weights, OPT_random,      OPT_seq,
                                    OPT_set,     OPT_without, OPT_target,      OPT_emit,
@@ -54,8 +55,16 @@ static bool build_shared(Call *call, const CompileOptions *compile, const char *
     if (!ok) {
         return false;
     }
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) {
+        return true; // it may be standard output
+    }
     Buf text = {.arena = call->arena};
-    buf_format(&text, "%s: %zu steps, %zu kernels, ", path, built.nsteps, built.nkernels);
+    buf_format(&text, "%s: ", path);
+    text_plural(&text, built.nsteps, "step");
+    buf_add(&text, STR(", "));
+    text_plural(&text, built.nkernels, "kernel");
+    buf_add(&text, STR(", "));
     text_bytes(&text, built.weights_bytes);
     buf_format(&text, " of weights, for %.*s\n", STR_ARG(compile->target.name));
     fputs(text.ptr, stdout);

@@ -85,15 +85,24 @@ static bool run(Call *call)
     return command_write(call, buf_str(&text));
 }
 
-static void print_passes(FILE *out)
+static void print_level(FILE *out, bool is_graph)
 {
-    fputs("Passes, in the order in which build runs them (stages always run)\n", out);
     for (size_t i = 0; i < PASS_count; i++) {
         const PassInfo *info = pass_info((PassId)i);
-        fprintf(out, "  %-10s %-8s %-6s %s\n", info->name, info->is_graph ? "graph" : "program",
-                info->is_stage ? "stage" : "pass", info->summary);
+        if (info->is_graph == is_graph) {
+            fprintf(out, "  %-10s %-6s %s\n", info->name, info->is_stage ? "stage" : "pass",
+                    info->summary);
+        }
     }
     fputc('\n', out);
+}
+
+static void print_passes(FILE *out)
+{
+    fputs("Passes over graphs, in the order in which build runs them; stages always run\n", out);
+    print_level(out, true);
+    fputs("Passes over the program, which follow; opt does not run them\n", out);
+    print_level(out, false);
 }
 
 const Command command_opt = {

@@ -3,13 +3,6 @@
 
 static const OptionId options[] = {OPT_seq, OPT_set, OPT_without, OPT_output};
 
-static void pad_to(Buf *buf, size_t begin, size_t width)
-{
-    do {
-        buf_char(buf, ' ');
-    } while (buf->len - begin < width);
-}
-
 static void print_default(Buf *buf, DType dtype, double value)
 {
     if (dtype == DT_bool) {
@@ -36,7 +29,7 @@ static void print_inputs(Buf *buf, const Graph *graph)
         }
         size_t begin = buf->len;
         buf_format(buf, "  %.*s", STR_ARG(node->attr.name));
-        pad_to(buf, begin, width + 4);
+        text_pad(buf, begin, width + 4);
         type_print(buf, &node->type);
         if (node->attr.has_range) {
             buf_format(buf, " in %lld .. %lld", (long long)node->attr.low,
@@ -61,7 +54,7 @@ static void print_outputs(Buf *buf, const Graph *graph)
     for (size_t i = 0; i < graph->outputs.n; i++) {
         size_t begin = buf->len;
         buf_format(buf, "  %.*s", STR_ARG(graph->outputs.items[i].name));
-        pad_to(buf, begin, width + 4);
+        text_pad(buf, begin, width + 4);
         type_print(buf, &graph->outputs.items[i].node->type);
         buf_char(buf, '\n');
     }
@@ -97,10 +90,12 @@ static void print_options(Buf *buf, Arena *arena, const FrontReport *report)
 {
     enum { MOST_WIDTH = 40 };
     size_t width = 0;
+    size_t owners = 0;
     for (size_t i = 0; i < report->noptions; i++) {
         const FrontOption *o = &report->options[i];
         size_t len = o->name.len + o->value.len + 3;
         width = len > width && len <= MOST_WIDTH ? len : width;
+        owners = o->owner.len > owners ? o->owner.len : owners;
     }
     buf_add(buf, STR("\nOptions (--set NAME=VALUE), their defaults, and where they are\n"));
     for (size_t i = 0; i < report->noptions; i++) {
@@ -110,8 +105,11 @@ static void print_options(Buf *buf, Arena *arena, const FrontReport *report)
         if (o->value.len > 0) {
             buf_format(buf, " = %.*s", STR_ARG(o->value));
         }
-        pad_to(buf, begin, width + 4);
-        buf_format(buf, "%.*s  %.*s\n", STR_ARG(o->owner), STR_ARG(place_text(arena, o->at)));
+        text_pad(buf, begin, width + 4);
+        begin = buf->len;
+        buf_add(buf, o->owner);
+        text_pad(buf, begin, owners + 2);
+        buf_format(buf, "%.*s\n", STR_ARG(place_text(arena, o->at)));
     }
 }
 

@@ -16,13 +16,12 @@ typedef struct Params {
 
 static bool add_up(Call *call, const Graph *graph, Params *out)
 {
-    *out = (Params){.items = arena_new(call->arena, Param, graph->nodes.n)};
-    for (size_t i = 0; i < graph->nodes.n; i++) {
-        const Node *node = graph->nodes.items[i];
+    size_t n;
+    const Node *const *nodes = weights_params(call->arena, graph, &n);
+    *out = (Params){.items = arena_new(call->arena, Param, n)};
+    for (size_t i = 0; i < n; i++) {
+        const Node *node = nodes[i];
         int64_t count = 0;
-        if (node->op != OP_param) {
-            continue;
-        }
         const Size *size = type_count(call->arena, &node->type);
         if (!size || !size_is_int(size, &count) ||
             __builtin_add_overflow(out->total, (uint64_t)count, &out->total)) {
@@ -53,14 +52,6 @@ static void print_json(Buf *buf, const Graph *graph, const Params *params)
     buf_format(buf, "\n], \"total\": %llu}\n", (unsigned long long)params->total);
 }
 
-// Spaces up to the column where the next word begins.
-static void pad_to(Buf *buf, size_t begin, size_t width)
-{
-    do {
-        buf_char(buf, ' ');
-    } while (buf->len - begin < width);
-}
-
 static void print_table(Buf *buf, Arena *arena, const Params *params)
 {
     enum { MOST_WIDTH = 72 };
@@ -77,19 +68,19 @@ static void print_table(Buf *buf, Arena *arena, const Params *params)
         const Node *node = params->items[i].node;
         size_t begin = buf->len;
         buf_add(buf, node->attr.name);
-        pad_to(buf, begin, names + 2);
+        text_pad(buf, begin, names + 2);
         begin = buf->len;
         type_print(buf, &node->type);
-        pad_to(buf, begin, types + 2);
+        text_pad(buf, begin, types + 2);
         text_count(buf, params->items[i].count);
         buf_char(buf, '\n');
     }
     size_t begin = buf->len;
     buf_add(buf, STR("total"));
-    pad_to(buf, begin, names + 2);
+    text_pad(buf, begin, names + 2);
     begin = buf->len;
-    buf_format(buf, "%zu tensor%s", params->n, params->n == 1 ? "" : "s");
-    pad_to(buf, begin, types + 2);
+    text_plural(buf, params->n, "tensor");
+    text_pad(buf, begin, types + 2);
     text_count(buf, params->total);
     buf_char(buf, '\n');
 }

@@ -237,7 +237,7 @@ bool command_parse(Call *call, int argc, char **argv)
     fill_tables(call->command, &tables);
     opterr = 0;
     optind = 1;
-    for (;;) {
+    while (!call->is_wrong) {
         int index = -1;
         const char *token = optind < argc ? argv[optind] : "";
         optarg = NULL;
@@ -247,7 +247,7 @@ bool command_parse(Call *call, int argc, char **argv)
         }
         take(call, code, index, &tables, token);
     }
-    for (; optind < argc; optind++) { // behind `--`
+    for (; optind < argc && !call->is_wrong; optind++) { // behind `--`
         add_operand(call, argv[optind]);
     }
     if (option_given(call, OPT_help)) {

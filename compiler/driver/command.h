@@ -90,9 +90,12 @@ bool command_check_output(Call *call, const char *path, const char *const *read,
 
 // ---- text (text.c) ----
 
-void text_count(Buf *buf, uint64_t n); // 115,611,648
-void text_bytes(Buf *buf, uint64_t n); // 462.4 MB
-void text_json(Buf *buf, Str s);       // "…", escaped as JSON wants it
+void text_count(Buf *buf, uint64_t n);                    // 115,611,648
+void text_bytes(Buf *buf, uint64_t n);                    // 462.4 MB
+void text_plural(Buf *buf, uint64_t n, const char *what); // 12 kernels
+// A space, and more of them until `width` bytes stand behind `begin`.
+void text_pad(Buf *buf, size_t begin, size_t width);
+void text_json(Buf *buf, Str s); // "…", escaped as JSON wants it
 // One word of a shell: quoted if need be.
 void text_word(Buf *buf, Str word);
 

@@ -113,7 +113,7 @@ static void add_flag(Buf *flags, OptionId id, const char *value)
 }
 
 // What changes the result, in one order, and nothing of where files lie.
-static Str list_flags(const Call *call)
+static Str list_flags(const Call *call, const char *target)
 {
     static const OptionId that_count[] = {OPT_seq,    OPT_set,     OPT_without, OPT_random,
                                           OPT_target, OPT_disable, OPT_level};
@@ -121,7 +121,8 @@ static Str list_flags(const Call *call)
     for (size_t k = 0; k < sizeof that_count / sizeof *that_count; k++) {
         OptionId id = that_count[k];
         for (size_t i = 0; i < call->given[id].n; i++) {
-            add_flag(&flags, id, call->given[id].values[i]);
+            // `native` stands for the target it was found to be.
+            add_flag(&flags, id, id == OPT_target ? target : call->given[id].values[i]);
         }
     }
     return buf_str(&flags);
@@ -158,8 +159,11 @@ bool command_compile(Call *call, CompileOptions *out)
     out->only_stages = level != NULL;
     out->verify_each = option_given(call, OPT_verify_each);
     out->say_commands = option_given(call, OPT_verbose);
-    out->flags = list_flags(call);
-    return command_target(call, &out->target);
+    if (!command_target(call, &out->target)) {
+        return false;
+    }
+    out->flags = list_flags(call, str_cstr(call->arena, out->target.name));
+    return true;
 }
 
 // ---- results ----
@@ -184,6 +188,10 @@ bool command_check_output(Call *call, const char *path, const char *const *read,
         if (read[i] && is_same_file(path, file_of(call->arena, read[i]))) {
             return command_wrong(call, "%s would be written over %s, which is read", path, read[i]);
         }
+    }
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
+        return true; // opening a pipe twice would be two writers to its reader
     }
     FileWriter *writer = file_create(call->dx, path);
     if (writer) {

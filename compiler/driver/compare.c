@@ -71,12 +71,9 @@ static const Tensor *find_output(const Tensors *outputs, Str name)
 static bool check_names(Call *call, const StFile *file, const Tensors *outputs)
 {
     Buf unknown = {.arena = call->arena};
-    Buf known = {.arena = call->arena};
     Str *names = arena_new(call->arena, Str, outputs->n);
     for (size_t i = 0; i < outputs->n; i++) {
         names[i] = outputs->items[i].name;
-        buf_format(&known, "\n    %.*s : ", STR_ARG(names[i]));
-        tensor_print_type(&known, &outputs->items[i]);
     }
     for (size_t i = 0; i < file->n; i++) {
         Str name = file->tensors[i].name;
@@ -86,15 +83,21 @@ static bool check_names(Call *call, const StFile *file, const Tensors *outputs)
                        STR_ARG(hint));
         }
     }
-    if (unknown.len > 0) {
-        diag_error(call->dx, (Place){0},
-                   "%.*s holds what is no output of the model: %s\n  the outputs are%s",
-                   STR_ARG(file->path), unknown.ptr, known.ptr);
-    } else if (file->n == 0) {
+    if (file->n == 0) {
         diag_error(call->dx, (Place){0}, "%.*s holds no tensors to compare with",
                    STR_ARG(file->path));
     }
-    return unknown.len == 0 && file->n > 0;
+    if (unknown.len == 0) {
+        return file->n > 0;
+    }
+    diag_error(call->dx, (Place){0}, "%.*s holds what is no output of the model: %s",
+               STR_ARG(file->path), unknown.ptr);
+    for (size_t i = 0; i < outputs->n; i++) {
+        Buf type = {.arena = call->arena};
+        tensor_print_type(&type, &outputs->items[i]);
+        diag_note(call->dx, (Place){0}, "output: %.*s : %s", STR_ARG(names[i]), type.ptr);
+    }
+    return false;
 }
 
 // ---- comparing ----

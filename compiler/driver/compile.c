@@ -8,7 +8,9 @@
 #include "runtime/abi.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PAGE 4096u
@@ -28,9 +30,29 @@ static PassContext pass_context(Arena *arena, Diag *dx, const CompileOptions *op
     return cx;
 }
 
+// Text may hold a graph that passes have changed already, which they do not take again.
+static bool check_early(Diag *dx, const CompileOptions *options, const Graph *graph)
+{
+    bool is_late = graph->prepare != NULL;
+    for (size_t i = 0; i < graph->nodes.n; i++) {
+        Op op = graph->nodes.items[i]->op;
+        is_late = is_late || op == OP_kernel || op == OP_constant || op == OP_view || op == OP_pack;
+    }
+    if (is_late) {
+        diag_error(dx, (Place){0},
+                   "%s is a graph that passes have changed already: it can be run by --reference, "
+                   "but compiled only as it was before",
+                   options->spec);
+    }
+    return !is_late;
+}
+
 bool compile_program(Arena *arena, Diag *dx, const CompileOptions *options, Compiled *out)
 {
     if (!spec_load(arena, dx, options->spec, &options->front, &out->spec)) {
+        return false;
+    }
+    if (!check_early(dx, options, out->spec.graph)) {
         return false;
     }
     progress("optimising");
@@ -72,15 +94,13 @@ bool compile_emit(Arena *arena, Diag *dx, const CompileOptions *options, const C
 Weights *compile_weights(Arena *arena, Diag *dx, const CompileOptions *options, const Spec *spec)
 {
     const char *path = options->weights ? options->weights : spec->weights;
-    bool needed = false;
-    for (size_t i = 0; i < spec->graph->nodes.n; i++) {
-        needed = needed || spec->graph->nodes.items[i]->op == OP_param;
-    }
-    if (!needed && (options->weights || options->random)) {
+    size_t nparams;
+    weights_params(arena, spec->graph, &nparams);
+    if (nparams == 0 && (options->weights || options->random)) {
         diag_warning(dx, (Place){0}, "%s has no effect: %s has no parameters",
                      options->random ? "--random" : "--weights", options->spec);
     }
-    if (!needed || options->random) {
+    if (nparams == 0 || options->random) {
         return weights_random(arena, options->seed);
     }
     if (!options->weights && path && access(path, F_OK) != 0) {
@@ -105,6 +125,18 @@ static const char *folder_of(Arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? str_cstr(arena, (Str){path, slash == path ? 1 : (size_t)(slash - path)}) : ".";
+}
+
+// Where what is only needed meanwhile goes: beside the result, as large as it is, unless that is a
+// device or a pipe.
+static const char *work_folder(Arena *arena, const char *path)
+{
+    struct stat st;
+    const char *tmp = getenv("TMPDIR");
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        return tmp && tmp[0] ? tmp : "/tmp";
+    }
+    return folder_of(arena, path);
 }
 
 static bool copy_blob(Diag *dx, FileWriter *to, const Blob *blob)
@@ -149,7 +181,7 @@ static bool write_artefact(Diag *dx, const char *path, Str image, const Blob *bl
 static bool build(Arena *arena, Diag *dx, const CompileOptions *options, const Compiled *c,
                   const Weights *weights, const char *path, Built *out)
 {
-    const char *folder = folder_of(arena, path);
+    const char *folder = work_folder(arena, path);
     Blob blob;
     progress("preparing the weights");
     if (!blob_create(arena, dx, c->graph->prepare, c->program, weights, folder, &blob)) {
@@ -163,9 +195,10 @@ static bool build(Arena *arena, Diag *dx, const CompileOptions *options, const C
     CodegenOutput output = {.kind = CODEGEN_object};
     Str image;
     progress("generating code");
-    bool ok = codegen_emit(arena, dx, c->program, &info, &options->target, &output, &object) &&
-              link_shared(arena, dx, folder, buf_str(&object), options->say_commands, &image) &&
-              write_artefact(dx, path, image, &blob);
+    bool ok = codegen_emit(arena, dx, c->program, &info, &options->target, &output, &object);
+    progress(options->say_commands ? NULL : "linking"); // the line and the command would mix
+    ok = ok && link_shared(arena, dx, folder, buf_str(&object), options->say_commands, &image) &&
+         write_artefact(dx, path, image, &blob);
     blob_close(&blob);
     *out = (Built){.nkernels = c->program->kernels.n,
                    .nsteps = c->program->steps.n,

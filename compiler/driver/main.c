@@ -26,7 +26,7 @@ static void print_help(FILE *out)
           "Compiles neural networks, ahead of time, to native code.\n\nCommands\n",
           out);
     for (size_t i = 0; commands[i]; i++) {
-        fprintf(out, "  %-9s %-12s %s\n", commands[i]->name, commands[i]->operand,
+        fprintf(out, "  %-8s %-19s %s\n", commands[i]->name, commands[i]->operand,
                 commands[i]->summary);
     }
     fputs("\nsluice COMMAND --help says more, with examples; sluice --version says which this is.\n"

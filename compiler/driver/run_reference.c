@@ -181,11 +181,42 @@ static bool get_inputs(Reference *rf)
 
 // ---- running ----
 
+static bool give_param(void *ctx, const Node *node, EvalTensor *out)
+{
+    const Reference *rf = ctx;
+    return weights_read_f64(rf->call->dx, rf->weights, node, out->data);
+}
+
+// A graph as text may be one that passes have changed: its constants come from its `prepare`.
+static bool give_constant(const Reference *rf, const Node *node, EvalTensor *out)
+{
+    const Graph *prepare = rf->graph->prepare;
+    EvalOptions options = {
+        .threads = rf->options->threads, .leaf = give_param, .ctx = (void *)(uintptr_t)rf};
+    EvalTensor value;
+    for (size_t i = 0; prepare && i < prepare->outputs.n; i++) {
+        if (str_equal(prepare->outputs.items[i].name, node->attr.name)) {
+            if (!eval_output(rf->call->arena, rf->call->dx, prepare, &options, i, &value)) {
+                return false;
+            }
+            memcpy(out->data, value.data, (size_t)out->count * sizeof *out->data);
+            eval_free(&value, 1);
+            return true;
+        }
+    }
+    diag_error(rf->call->dx, node->at, "`prepare` makes no constant `%.*s`",
+               STR_ARG(node->attr.name));
+    return false;
+}
+
 static bool give_leaf(void *ctx, const Node *node, EvalTensor *out)
 {
     const Reference *rf = ctx;
     if (node->op == OP_param) {
-        return weights_read_f64(rf->call->dx, rf->weights, node, out->data);
+        return give_param(ctx, node, out);
+    }
+    if (node->op == OP_constant) {
+        return give_constant(rf, node, out);
     }
     for (size_t i = 0; i < rf->ninputs; i++) {
         if (rf->nodes[i] == node) {
@@ -196,10 +227,7 @@ static bool give_leaf(void *ctx, const Node *node, EvalTensor *out)
             return true;
         }
     }
-    // A graph as text may be one that a pass has made.
-    diag_error(rf->call->dx, node->at, "the evaluator has no value for `%.*s`",
-               STR_ARG(node->attr.name));
-    return false;
+    die("no input %.*s", STR_ARG(node->attr.name));
 }
 
 // As the run of a compiled model gives it, but f32 in f64. Frees the value.

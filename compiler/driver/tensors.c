@@ -74,23 +74,23 @@ void tensor_print_type(Buf *buf, const Tensor *t)
 // False after listing the inputs that the file lacks.
 static bool check_present(Call *call, const StFile *file, const Port *ports, size_t n)
 {
-    Buf missing = {.arena = call->arena};
+    size_t nmissing = 0;
     Str *names = arena_new(call->arena, Str, file->n);
     for (size_t i = 0; i < file->n; i++) {
         names[i] = file->tensors[i].name;
     }
     for (size_t i = 0; i < n; i++) {
-        if (!st_find(file, ports[i].name) && !ports[i].has_default) {
-            Str hint = command_hint(call->arena, ports[i].name, names, file->n);
-            buf_format(&missing, "\n    %.*s : %.*s%.*s", STR_ARG(ports[i].name),
-                       STR_ARG(ports[i].type), STR_ARG(hint));
+        if (st_find(file, ports[i].name) || ports[i].has_default) {
+            continue;
         }
+        if (nmissing++ == 0) {
+            diag_error(call->dx, (Place){0}, "%.*s lacks inputs of the model", STR_ARG(file->path));
+        }
+        diag_note(call->dx, (Place){0}, "missing: %.*s : %.*s%.*s", STR_ARG(ports[i].name),
+                  STR_ARG(ports[i].type),
+                  STR_ARG(command_hint(call->arena, ports[i].name, names, file->n)));
     }
-    if (missing.len > 0) {
-        diag_error(call->dx, (Place){0}, "%.*s lacks inputs of the model:%s", STR_ARG(file->path),
-                   missing.ptr);
-    }
-    return missing.len == 0;
+    return nmissing == 0;
 }
 
 static void note_unused(Call *call, const StFile *file, const Port *ports, size_t n)

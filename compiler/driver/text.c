@@ -15,6 +15,19 @@ void text_count(Buf *buf, uint64_t n)
     }
 }
 
+void text_plural(Buf *buf, uint64_t n, const char *what)
+{
+    text_count(buf, n);
+    buf_format(buf, " %s%s", what, n == 1 ? "" : "s");
+}
+
+void text_pad(Buf *buf, size_t begin, size_t width)
+{
+    do {
+        buf_char(buf, ' ');
+    } while (buf->len - begin < width);
+}
+
 void text_bytes(Buf *buf, uint64_t n)
 {
     static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};

@@ -37,38 +37,45 @@ static bool same_shape(const StTensor *t, const Type *type)
     return true;
 }
 
-// Adds a line for each parameter that the file lacks or holds in another shape.
-static size_t list_faults(Arena *a, const Graph *graph, const StFile *file, Buf *missing,
-                          Buf *misshaped)
+static bool is_good(const StFile *file, const Node *param)
 {
-    size_t nfaults = 0;
-    for (size_t i = 0; i < graph->nodes.n; i++) {
-        const Node *node = graph->nodes.items[i];
-        if (node->op != OP_param) {
-            continue;
-        }
-        Str want = type_text(a, &node->type);
-        const StTensor *t = st_find(file, node->attr.name);
-        if (!t) {
-            buf_format(missing, "\n    %.*s : %.*s", STR_ARG(node->attr.name), STR_ARG(want));
-            nfaults++;
-        } else if (!same_shape(t, &node->type)) {
-            Str have = shape_text(a, t);
-            buf_format(misshaped, "\n    %.*s : %.*s, but the file has %.*s",
-                       STR_ARG(node->attr.name), STR_ARG(want), STR_ARG(have));
-            nfaults++;
-        }
-    }
-    return nfaults;
+    const StTensor *t = st_find(file, param->attr.name);
+    return t && same_shape(t, &param->type);
 }
 
-static void note_unused(Arena *a, Diag *dx, const Graph *graph, const StFile *file)
+// Lists every parameter that the file lacks or holds in another shape; false if there is one.
+static bool check_params(Arena *a, Diag *dx, const Node *const *params, size_t n,
+                         const StFile *file)
+{
+    size_t nbad = 0;
+    for (size_t i = 0; i < n; i++) {
+        nbad += !is_good(file, params[i]);
+    }
+    if (nbad == 0) {
+        return true;
+    }
+    diag_error(dx, (Place){0}, "%.*s does not hold %zu of the model's %zu parameter%s",
+               STR_ARG(file->path), nbad, n, n == 1 ? "" : "s");
+    for (size_t i = 0; i < n; i++) {
+        const StTensor *t = st_find(file, params[i]->attr.name);
+        Str want = type_text(a, &params[i]->type);
+        if (!t) {
+            diag_note(dx, (Place){0}, "missing: %.*s : %.*s", STR_ARG(params[i]->attr.name),
+                      STR_ARG(want));
+        } else if (!same_shape(t, &params[i]->type)) {
+            diag_note(dx, (Place){0}, "another shape: %.*s : %.*s, but it is %.*s there",
+                      STR_ARG(params[i]->attr.name), STR_ARG(want), STR_ARG(shape_text(a, t)));
+        }
+    }
+    return false;
+}
+
+static void note_unused(Arena *a, Diag *dx, const Node *const *params, size_t nparams,
+                        const StFile *file)
 {
     Map used = {.arena = a};
-    for (size_t i = 0; i < graph->nodes.n; i++) {
-        if (graph->nodes.items[i]->op == OP_param) {
-            map_put(&used, graph->nodes.items[i]->attr.name, graph->nodes.items[i]);
-        }
+    for (size_t i = 0; i < nparams; i++) {
+        map_put(&used, params[i]->attr.name, (void *)(uintptr_t)params[i]);
     }
     size_t n = 0;
     Buf names = {.arena = a};
@@ -80,9 +87,23 @@ static void note_unused(Arena *a, Diag *dx, const Graph *graph, const StFile *fi
         }
     }
     if (n > 0) {
-        diag_warning(dx, (Place){0}, "%.*s: %zu tensor%s not used: %s%s", STR_ARG(file->path), n,
-                     n == 1 ? " is" : "s are", names.ptr, n > 5 ? ", …" : "");
+        diag_note(dx, (Place){0}, "%.*s: %zu tensor%s not used: %s%s", STR_ARG(file->path), n,
+                  n == 1 ? " is" : "s are", names.ptr, n > 5 ? ", …" : "");
     }
+}
+
+const Node *const *weights_params(Arena *arena, const Graph *graph, size_t *n)
+{
+    VEC(const Node *) params = {0};
+    for (; graph; graph = graph->prepare) {
+        for (size_t i = 0; i < graph->nodes.n; i++) {
+            if (graph->nodes.items[i]->op == OP_param) {
+                vec_push(arena, &params, graph->nodes.items[i]);
+            }
+        }
+    }
+    *n = params.n;
+    return params.items;
 }
 
 Weights *weights_open(Arena *arena, Diag *dx, const Graph *graph, const char *path)
@@ -91,20 +112,13 @@ Weights *weights_open(Arena *arena, Diag *dx, const Graph *graph, const char *pa
     if (!file) {
         return NULL;
     }
-    Buf missing = {.arena = arena};
-    Buf misshaped = {.arena = arena};
-    if (list_faults(arena, graph, file, &missing, &misshaped) > 0) {
-        if (missing.len > 0) {
-            diag_error(dx, (Place){0}, "%s lacks parameters of the model:%s", path, missing.ptr);
-        }
-        if (misshaped.len > 0) {
-            diag_error(dx, (Place){0}, "%s holds parameters in other shapes than the model's:%s",
-                       path, misshaped.ptr);
-        }
+    size_t nparams;
+    const Node *const *params = weights_params(arena, graph, &nparams);
+    if (!check_params(arena, dx, params, nparams, file)) {
         st_close(file);
         return NULL;
     }
-    note_unused(arena, dx, graph, file);
+    note_unused(arena, dx, params, nparams, file);
     Weights *weights = arena_new(arena, Weights, 1);
     weights->file = file;
     return weights;

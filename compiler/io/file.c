@@ -140,7 +140,7 @@ bool file_map(Diag *dx, const char *path, FileMap *out)
 void file_unmap(FileMap *map)
 {
     if (map->data) {
-        munmap((void *)(uintptr_t)map->data, map->size);
+        munmap((void *)map->data, map->size);
     }
     *map = (FileMap){0};
 }
@@ -214,12 +214,14 @@ static bool open_to_write(FileWriter *w, const char *path)
         errno = EISDIR;
         return false;
     }
-    w->path = exists ? realpath(path, NULL) : strdup(path);
+    // What is no file may have no path behind its links: /dev/stdout that is a pipe.
+    bool is_file = exists && S_ISREG(about.st_mode);
+    w->path = is_file ? realpath(path, NULL) : strdup(path);
     if (!w->path) {
         return false;
     }
     int fd = -1;
-    if (exists && !S_ISREG(about.st_mode)) {
+    if (exists && !is_file) {
         fd = open(path, O_WRONLY | O_CLOEXEC);
     } else if (path[0] == '\0' || path[strlen(path) - 1] == '/') {
         errno = path[0] == '\0' ? ENOENT : EISDIR;

@@ -68,7 +68,7 @@ static bool run(Diag *dx, const char *const *argv)
         }
     }
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        diag_fail(dx, "the linker %s failed%s", argv[0],
+        diag_fail(dx, "the linker %s failed%s; with -v its command is shown", argv[0],
                   WIFSIGNALED(status) ? ": it was killed" : "");
         return false;
     }

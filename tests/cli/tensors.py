@@ -1,0 +1,34 @@
+"""Writes a safetensors file: tensors.py FILE (NAME DTYPE SHAPE VALUES)..."""
+
+import json
+import struct
+import sys
+
+FORMATS = {"F32": "f", "F64": "d", "F16": "e", "I64": "q", "I32": "i", "U8": "B", "BOOL": "?"}
+
+
+def data(dtype, shape, values):
+    count = 1
+    for size in shape:
+        count *= size
+    numbers = [float(v) if dtype[0] == "F" else int(v) for v in values.split(",")]
+    if len(numbers) == 1:
+        numbers *= count
+    assert len(numbers) == count, (shape, values)
+    return struct.pack("<%d%s" % (count, FORMATS[dtype]), *numbers)
+
+
+def main(path, *rest):
+    header, blob = {}, b""
+    for name, dtype, shape, values in zip(*[iter(rest)] * 4):
+        shape = [int(s) for s in shape.split(",") if s]
+        piece = data(dtype, shape, values)
+        header[name] = {"dtype": dtype, "shape": shape,
+                        "data_offsets": [len(blob), len(blob) + len(piece)]}
+        blob += piece
+    text = json.dumps(header).encode()
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + blob)
+
+
+main(*sys.argv[1:])
