@@ -136,35 +136,44 @@ static uint64_t read_int(const uint8_t *at, IntType type)
     return bits;
 }
 
-// Whether the element lies in low … high; else reports it with its index. low is at most 0.
-static bool read_in_range(Diag *dx, const StFile *file, const StTensor *t, IntType type, size_t i,
-                          int64_t low, int64_t high, int64_t *out)
+// Reads whole numbers that must lie in low … high; low is at most 0.
+typedef struct IntReader {
+    Diag *dx;
+    const StFile *file;
+    const StTensor *t;
+    IntType type;
+    int64_t low;
+    int64_t high;
+} IntReader;
+
+// False after a report, which names the element.
+static bool read_in_range(const IntReader *r, size_t i, int64_t *out)
 {
-    uint64_t bits = read_int(t->data + type.bytes * i, type);
-    bool is_over = !type.is_signed && bits > INT64_MAX;
-    int64_t value = (int64_t)bits;
-    *out = value;
-    if (!is_over && value >= low && value <= high) {
+    uint64_t bits = read_int(r->t->data + r->type.bytes * i, r->type);
+    bool is_over = !r->type.is_signed && bits > INT64_MAX;
+    *out = (int64_t)bits;
+    if (!is_over && *out >= r->low && *out <= r->high) {
         return true;
     }
-    Buf text = {.arena = file->by_name.arena};
-    buf_quoted(&text, t->name);
+    Buf text = {.arena = r->file->by_name.arena};
+    buf_quoted(&text, r->t->name);
     buf_format(&text, is_over ? ": element %zu is %llu" : ": element %zu is %lld", i,
                (unsigned long long)bits);
-    diag_error(dx, (Place){0}, "%.*s: tensor %.*s, but must lie in %lld .. %lld",
-               STR_ARG(file->path), STR_ARG(buf_str(&text)), (long long)low, (long long)high);
+    diag_error(r->dx, (Place){0}, "%.*s: tensor %.*s, but must lie in %lld .. %lld",
+               STR_ARG(r->file->path), STR_ARG(buf_str(&text)), (long long)r->low,
+               (long long)r->high);
     return false;
 }
 
 bool st_read_i32(Diag *dx, const StFile *file, const StTensor *t, int32_t *out)
 {
-    IntType type;
-    if (!int_type(t, &type)) {
+    IntReader reader = {.dx = dx, .file = file, .t = t, .low = INT32_MIN, .high = INT32_MAX};
+    if (!int_type(t, &reader.type)) {
         return refuse_type(dx, file, t, "of whole numbers (I32, I64, U8, …)");
     }
     for (size_t i = 0; i < (size_t)t->count; i++) {
         int64_t value = 0;
-        if (!read_in_range(dx, file, t, type, i, INT32_MIN, INT32_MAX, &value)) {
+        if (!read_in_range(&reader, i, &value)) {
             return false;
         }
         out[i] = (int32_t)value;
@@ -181,13 +190,13 @@ bool st_read_bool(Diag *dx, const StFile *file, const StTensor *t, uint8_t *out)
         }
         return true;
     }
-    IntType type;
-    if (!int_type(t, &type)) {
+    IntReader reader = {.dx = dx, .file = file, .t = t, .low = 0, .high = 1};
+    if (!int_type(t, &reader.type)) {
         return refuse_type(dx, file, t, "BOOL or of whole numbers 0 and 1");
     }
     for (size_t i = 0; i < n; i++) {
         int64_t value = 0;
-        if (!read_in_range(dx, file, t, type, i, 0, 1, &value)) {
+        if (!read_in_range(&reader, i, &value)) {
             return false;
         }
         out[i] = (uint8_t)value;

@@ -20,6 +20,7 @@ enum {
     STRIPS = 16, // copied at once
     GROUP = 4,   // strips that stay in the first cache: 16 KB
     WIDTH = STRIPS * COLS,
+    GROUP_WIDTH = GROUP * COLS,
     MOST_THREADS = 64,
     LEAST_THREAD_OPS = 1 << 21 // below, a thread costs more than it saves
 };
@@ -87,52 +88,66 @@ static void pack_strips(const double *b, int64_t row_stride, int64_t k, int64_t 
     }
 }
 
-// One tile of C: rows × cols of it are real.
-static void update_tile(double *c, int64_t row_stride, int64_t rows, int64_t cols, bool is_first,
-                        int64_t k, const double *const a[ROWS], const Pair *strip)
+// A part of C, and where its sums over k0 … k0+k-1 come from.
+typedef struct Part {
+    double *c;
+    int64_t c_stride; // of a row
+    const double *a;  // at k0 of the first row
+    int64_t a_stride;
+    int64_t nrows;
+    int64_t ncols;
+    int64_t k;
+    bool is_first; // k0 is 0: nothing is in C yet
+} Part;
+
+// A tile: nrows × ncols of it are real.
+static void update_tile(const Part *p, const Pair *strip)
 {
     double block[ROWS][COLS] = {{0}};
     Pair tile[ROWS][2];
-    for (int64_t r = 0; r < rows && !is_first; r++) {
-        memcpy(block[r], c + r * row_stride, (size_t)cols * sizeof *c);
+    const double *a[ROWS];
+    size_t bytes = (size_t)p->ncols * sizeof(double);
+    for (int64_t r = 0; r < ROWS; r++) {
+        a[r] = p->a + (r < p->nrows ? r : 0) * p->a_stride;
+    }
+    for (int64_t r = 0; r < p->nrows && !p->is_first; r++) {
+        memcpy(block[r], p->c + r * p->c_stride, bytes);
     }
     memcpy(tile, block, sizeof tile);
-    multiply_tile(k, a, strip, tile);
+    multiply_tile(p->k, a, strip, tile);
     memcpy(block, tile, sizeof block);
-    for (int64_t r = 0; r < rows; r++) {
-        memcpy(c + r * row_stride, block[r], (size_t)cols * sizeof *c);
+    for (int64_t r = 0; r < p->nrows; r++) {
+        memcpy(p->c + r * p->c_stride, block[r], bytes);
     }
 }
 
-// nrows rows of C's columns n0 … n0+width-1, a group of strips.
-static void multiply_group(const EvalProduct *p, const double *a, double *c, int64_t nrows,
-                           int64_t k0, int64_t k, int64_t width, const Pair *strips)
+// As many columns as a group of strips has.
+static void update_group(const Part *group, const Pair *strips)
 {
-    for (int64_t row = 0; row < nrows; row += ROWS) {
-        int64_t rows = nrows - row < ROWS ? nrows - row : ROWS;
-        const double *from[ROWS];
-        for (int64_t r = 0; r < ROWS; r++) {
-            from[r] = a + (row + (r < rows ? r : 0)) * p->k + k0;
-        }
-        for (int64_t s = 0; s * COLS < width; s++) {
-            int64_t cols = width - s * COLS < COLS ? width - s * COLS : COLS;
-            update_tile(c + row * p->n + s * COLS, p->n, rows, cols, k0 == 0, k, from,
-                        strips + s * k * 2);
+    Part tile = *group;
+    for (int64_t row = 0; row < group->nrows; row += ROWS) {
+        tile.nrows = group->nrows - row < ROWS ? group->nrows - row : ROWS;
+        tile.a = group->a + row * group->a_stride;
+        for (int64_t col = 0; col < group->ncols; col += COLS) {
+            tile.ncols = group->ncols - col < COLS ? group->ncols - col : COLS;
+            tile.c = group->c + row * group->c_stride + col;
+            update_tile(&tile, strips + col / COLS * group->k * 2);
         }
     }
 }
 
-// nrows rows of one product with B's rows k0 … k0+k-1.
-static void multiply_slab(const EvalProduct *p, const double *a, const double *b, double *c,
-                          int64_t nrows, int64_t k0, int64_t k)
+// Whole rows of C, with as many rows of B as a slab has; b: the first of them.
+static void update_rows(const Part *rows, const double *b)
 {
     Pair strips[STRIPS * K_BLOCK * 2];
-    for (int64_t n0 = 0; n0 < p->n; n0 += WIDTH) {
-        int64_t width = p->n - n0 < WIDTH ? p->n - n0 : WIDTH;
-        pack_strips(b + k0 * p->n + n0, p->n, k, width, strips);
-        for (int64_t at = 0; at < width; at += GROUP * COLS) {
-            int64_t own = width - at < GROUP * COLS ? width - at : GROUP * COLS;
-            multiply_group(p, a, c + n0 + at, nrows, k0, k, own, strips + at / COLS * k * 2);
+    Part group = *rows;
+    for (int64_t col = 0; col < rows->ncols; col += WIDTH) {
+        int64_t width = rows->ncols - col < WIDTH ? rows->ncols - col : WIDTH;
+        pack_strips(b + col, rows->ncols, rows->k, width, strips);
+        for (int64_t at = 0; at < width; at += GROUP_WIDTH) {
+            group.ncols = width - at < GROUP_WIDTH ? width - at : GROUP_WIDTH;
+            group.c = rows->c + col + at;
+            update_group(&group, strips + at / COLS * rows->k * 2);
         }
     }
 }
@@ -148,7 +163,15 @@ static void *run_share(void *arg)
         const double *a = p->a + p->a_offset[batch] + row * p->k;
         for (int64_t k0 = 0; k0 < p->k; k0 += K_BLOCK) {
             int64_t k = p->k - k0 < K_BLOCK ? p->k - k0 : K_BLOCK;
-            multiply_slab(p, a, p->b + p->b_offset[batch], p->c + at * p->n, nrows, k0, k);
+            Part rows = {.c = p->c + at * p->n,
+                         .c_stride = p->n,
+                         .a = a + k0,
+                         .a_stride = p->k,
+                         .nrows = nrows,
+                         .ncols = p->n,
+                         .k = k,
+                         .is_first = k0 == 0};
+            update_rows(&rows, p->b + p->b_offset[batch] + k0 * p->n);
         }
         at += nrows;
     }

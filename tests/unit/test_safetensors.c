@@ -386,7 +386,7 @@ static void test_many(void **state)
     StFile *file = open_bytes(env, bytes);
     double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
     assert_non_null(file);
-    assert_true(seconds < 10); // under sanitizers too
+    assert_true(seconds < 60); // under valgrind too; a quadratic search would take minutes
     assert_int_equal(file->n, N);
     const StTensor *t = st_find(file, STR("model.layers.199990.weight"));
     assert_int_equal(*t->data, 9);
