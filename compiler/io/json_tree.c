@@ -17,7 +17,8 @@ enum {
 // ---- limits ----
 
 // Whether nesting and number of values stay within the limits. Looks at brackets and commas outside
-// of strings; of a text that is no JSON it may think what it likes, jansson reads that next.
+// of strings; of a text that is no JSON it may think what it likes, jansson reads that next. Only
+// NUL bytes are refused here: jansson skips those behind a number or a word.
 static bool check_limits(Diag *dx, const Source *source)
 {
     size_t depth = 0;
@@ -25,6 +26,10 @@ static bool check_limits(Diag *dx, const Source *source)
     bool is_string = false;
     for (uint32_t i = 0; i < source->text.len; i++) {
         char c = source->text.ptr[i];
+        if (c == '\0') {
+            diag_error(dx, (Place){source, i, i + 1}, "no valid JSON: a NUL byte");
+            return false;
+        }
         if (is_string) {
             if (c == '\\') {
                 i++;

@@ -55,16 +55,18 @@ void rename_folder(Env *env, const char *name)
     assert_int_equal(rename(str_cstr(env->arena, before), env->model), 0);
 }
 
-void put(Env *env, const char *name, const char *text)
+void put_bytes(Env *env, const char *name, Str bytes)
 {
     if (strchr(name, '/')) {
         mkdir(path_of(env, "1_Pooling"), 0700);
     }
     FILE *file = fopen(path_of(env, name), "wb");
     assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fwrite(bytes.ptr, 1, bytes.len, file), bytes.len);
     assert_int_equal(fclose(file), 0);
 }
+
+void put(Env *env, const char *name, const char *text) { put_bytes(env, name, str_from(text)); }
 
 static void check(Env *env, const char *path, const char *warning, const char *expected)
 {

@@ -18,6 +18,7 @@ int env_tear_down(void **state);
 void rename_folder(Env *env, const char *name);
 // Writes a file into the model folder.
 void put(Env *env, const char *name, const char *text);
+void put_bytes(Env *env, const char *name, Str bytes);
 // A file there named config.json, imported as a file: the text must be `expected` and no message be
 // there. With the text goes what elaborates it.
 void assert_becomes(Env *env, const char *config, const char *expected);

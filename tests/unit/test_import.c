@@ -341,6 +341,8 @@ static void test_bad_files(void **state)
                    "\"electra\" or \"funnel\"");
     assert_refuses(env, "{\"model_type\": null}", "model_type is null, but");
     assert_refuses(env, "{\"model_type\": [\"bert\"]}", "model_type is [\"bert\"], but");
+    put_bytes(env, "config.json", STR("{\"model_type\": \"bert\", \"top_k\": 1\0}"));
+    assert_folder_refuses(env, ":1:34: error: no valid JSON: a NUL byte");
     remove(str_cstr(env->arena, str_format(env->arena, "%s/config.json", env->model)));
     assert_folder_refuses(env, "config.json: No such file or directory");
 }
