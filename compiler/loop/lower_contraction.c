@@ -287,12 +287,18 @@ static void emit_epilogue(Contraction *c, Stmts *to, Affine row, int64_t height,
                        ? affine_add(a, affine_add(a, c->first, column), loop_index(r, vector))
                        : c->lead[i];
     }
+    // The block's column is the index on the last axis less the tile's first: an axis of one member
+    // has index 0.
     int64_t c_row = panels_of(c->tile_columns) * TILE_COLS;
-    r->held[c->product.node->id] = (Held){
-        .kind = HELD_buffer,
-        .buffer = c->c,
-        .base = affine_add(a, affine_var(a, rows->var, size_int(a, c_row)), loop_index(r, vector)),
-        .stride = arena_new(a, int64_t, rank)};
+    Affine first = affine_add(a, c->first, column);
+    int64_t *stride = arena_new(a, int64_t, rank);
+    stride[rank - 1] = 1;
+    r->held[c->product.node->id] =
+        (Held){.kind = HELD_buffer,
+               .buffer = c->c,
+               .base = affine_add(a, affine_var(a, rows->var, size_int(a, c_row)),
+                                  affine_scale(a, first, size_int(a, -1))),
+               .stride = stride};
     Scope outer = {.to = &rows->body, .var = rows->var};
     Scope inner = {.outer = &outer, .to = &vector->body, .var = vector->var};
     for (size_t k = 0; k < r->graph->outputs.n; k++) {
