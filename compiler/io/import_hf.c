@@ -125,7 +125,7 @@ static void read_labels(Keys *k, Call *call, const HfClass *cls)
     k->notes_missing = notes && cls->labels == LABELS_any && !is_named;
     int64_t stated = keys_size(k, "num_labels", count);
     k->notes_missing = notes;
-    if (stated != count && is_named) {
+    if (stated != count && is_named && cls->labels != LABELS_none) {
         diag_error(k->im->dx, names->at, "id2label names %lld labels, but num_labels is %lld",
                    (long long)count, (long long)stated);
     }

@@ -81,7 +81,7 @@ bool keys_bool(Keys *k, const char *key, bool missing);
 // The language's word for a text that is one of `words`.
 const char *keys_word(Keys *k, const char *key, const Word *words, size_t n, const char *missing);
 const char *keys_act(Keys *k, const char *key, const char *missing); // an activation
-// Reports a value that is none of `only`: texts with a bar between them, as "false|null".
+// Reports a value that is none of `only`: values as they stand in a file, with a bar between them.
 void keys_only(Keys *k, const char *key, const char *only);
 // Reports every key that was not asked for and is in no rule.
 void keys_finish(Keys *k);

@@ -5,8 +5,8 @@
 
 // ---- what is known of keys that no model needs ----
 
-// Keys that do not change what a model computes. `only` (texts with a bar between them) names the
-// values for which that holds; NULL: all.
+// Keys that do not change what a model computes. `only` names the values for which that holds, as
+// they stand in a file, with a bar between them; NULL: all.
 typedef struct KeyRule {
     unsigned forms;
     const char *key;
@@ -86,21 +86,21 @@ static const KeyRule rules[] = {
     {FORM_hf, "is_encoder_decoder", "false"},
     {FORM_hf, "add_cross_attention", "false"},
     {FORM_hf, "pruned_heads", "{}|null"},
-    {FORM_bert | FORM_electra, "position_embedding_type", "absolute"},
+    {FORM_bert | FORM_electra, "position_embedding_type", "\"absolute\""},
     // In old files of BERT and read by nobody.
-    {FORM_bert, "directionality", "bidi"},
+    {FORM_bert, "directionality", "\"bidi\""},
     {FORM_bert, "pooler_fc_size", NULL},
     {FORM_bert, "pooler_num_attention_heads", NULL},
     {FORM_bert, "pooler_num_fc_layers", NULL},
     {FORM_bert, "pooler_size_per_head", NULL},
-    {FORM_bert, "pooler_type", "first_token_transform"},
+    {FORM_bert, "pooler_type", "\"first_token_transform\""},
     // Of ELECTRA's multiple choice, which is not offered.
     {FORM_electra, "summary_type", NULL},
     {FORM_electra, "summary_use_proj", NULL},
     {FORM_electra, "summary_activation", NULL},
     {FORM_electra, "summary_last_dropout", NULL},
     // Of the official Funnel code; its attention has the same result in either form.
-    {FORM_funnel, "rel_attn_type", "factorized|rel_shift"},
+    {FORM_funnel, "rel_attn_type", "\"factorized\"|\"rel_shift\""},
     {FORM_funnel, "max_position_embeddings", NULL},
     {FORM_funnel, "type_vocab_size", NULL},
     {FORM_funnel, "initializer_std", NULL},
@@ -160,7 +160,7 @@ static const KeyRule rules[] = {
     {FORM_vit_args, "qk_norm", "false"},
     {FORM_vit_args, "proj_bias", "true"},
     {FORM_vit_args, "init_values", "null"},
-    {FORM_vit_args, "pos_embed", "learn"},
+    {FORM_vit_args, "pos_embed", "\"learn\""},
     {FORM_vit_args, "no_embed_class", "false"},
     {FORM_vit_args, "reg_tokens", "0"},
     {FORM_vit_args, "pre_norm", "false"},
@@ -404,7 +404,7 @@ const char *keys_act(Keys *k, const char *key, const char *missing)
 // Whether a value is one of `only`.
 static bool is_among(Import *im, const Json *value, const char *only)
 {
-    Str text = value->kind == JSON_text ? value->text : import_show(im, value);
+    Str text = import_show(im, value);
     for (const char *p = only;; p++) {
         size_t length = strcspn(p, "|");
         if (str_equal(text, (Str){p, length})) {

@@ -72,7 +72,7 @@ Call import_lucid(Keys *k)
 {
     static const Word classes[] = {{"gMLP", "text"}, {"gMLPVision", "image"}};
     Import *im = k->im;
-    keys_only(k, "library", "g-mlp-pytorch");
+    keys_only(k, "library", "\"g-mlp-pytorch\"");
     bool is_image = *keys_word(k, "class", classes, 2, "gMLP") == 'i';
     Call call = {.im = im,
                  .origin = is_image ? STR("g-mlp-pytorch, gMLPVision") : STR("g-mlp-pytorch, gMLP"),
