@@ -10,11 +10,10 @@
 
 typedef struct Address {
     LLVMValueRef ptr;
-    int64_t bytes;    // behind ptr
-    uint32_t level;   // of what is read there
-    const Size *step; // elements from one lane to the next; NULL: all lanes read the same one
-    bool has_rows;    // each lane has a row of its own:
-    LLVMValueRef rows[MAX_GROUP]; // elements behind ptr, in i64
+    int64_t bytes;     // behind ptr
+    uint32_t level;    // of what is read there
+    const Size *step;  // elements from one lane to the next; NULL: all lanes read the same one
+    LLVMValueRef rows; // each lane's own row: i64 vector of elements behind ptr; NULL: none
 } Address;
 
 // How the lanes of an access lie.
@@ -143,7 +142,7 @@ static void advance(KernelGen *k, Address *a, const AffineTerm *terms, size_t n,
 {
     Memo *m = memo_find_pointer(k, a->ptr, terms, n);
     if (m) {
-        a->ptr = m->val.v[0];
+        a->ptr = m->val.v;
         return;
     }
     uint32_t level = term_level(k, &terms[0]);
@@ -191,8 +190,8 @@ static LLVMValueRef clamped_row(KernelGen *k, LLVMValueRef index, LLVMValueRef l
     index = LLVMBuildSExt(g->builder, index, wide, "");
     LLVMValueRef last = LLVMBuildNSWSub(g->builder, limit, gen_int(g, 1), "");
     if (gen_is_vector(index)) {
-        last = gen_splat(g, last);
-        stride = gen_splat(g, stride);
+        last = gen_splat(g, last, k->lanes.width);
+        stride = gen_splat(g, stride, k->lanes.width);
     }
     // As an unsigned number a negative index is past every limit.
     LLVMValueRef bad = gen_icmp(g, LLVMIntUGT, index, last);
@@ -203,11 +202,11 @@ static LLVMValueRef clamped_row(KernelGen *k, LLVMValueRef index, LLVMValueRef l
     return LLVMBuildNSWMul(g->builder, row, stride, "");
 }
 
-// The current mask of group member `i`; NULL: all lanes are in use.
-static LLVMValueRef mask_of(const KernelGen *k, unsigned i)
+// The lanes in use; NULL: all.
+static LLVMValueRef current_mask(const KernelGen *k)
 {
-    bool is_full = k->lanes.live == k->g->lanes || i + 1 < k->lanes.group;
-    return is_full ? NULL : gen_lane_mask(k->g, k->g->lanes, k->lanes.live);
+    bool is_full = k->lanes.live == k->lanes.width;
+    return is_full ? NULL : gen_lane_mask(k->g, k->lanes.width, k->lanes.live);
 }
 
 // The level at which the index of a row can be used: its clamping reports faults, so that it must
@@ -225,17 +224,17 @@ static void go_to_row(KernelGen *k, Address *a, const Access *access, const DynT
     Gen *g = k->g;
     Memo *m = memo_find_row(k, a->ptr, dyn);
     if (m) {
-        a->ptr = m->val.v[0];
+        a->ptr = m->val.v;
         return;
     }
     LLVMValueRef limit = kernel_size(k, dyn->limit);
     LLVMValueRef stride = kernel_size(k, dyn->stride);
     Val to = {.reads = index->reads, .level = scope_goto(k, row_level(k, access, index))};
-    LLVMValueRef row = clamped_row(k, index->v[0], limit, stride, NULL);
+    LLVMValueRef row = clamped_row(k, index->v, limit, stride, NULL);
     LLVMValueRef unit = gen_int(g, element_bytes(k, access->buffer));
-    to.v[0] = gen_offset(g, a->ptr, LLVMBuildNSWMul(g->builder, row, unit, ""));
+    to.v = gen_offset(g, a->ptr, LLVMBuildNSWMul(g->builder, row, unit, ""));
     memo_add_row(k, a->ptr, dyn, &to);
-    a->ptr = to.v[0];
+    a->ptr = to.v;
 }
 
 // Each lane goes to a row of its own.
@@ -250,11 +249,8 @@ static void spread_rows(KernelGen *k, Address *a, const Access *access, const Dy
     level = scope_goto(k, level < least ? least : level);
     a->level = a->level < level ? level : a->level;
     scope_goto(k, a->level);
-    for (unsigned i = 0; i < k->lanes.group; i++) {
-        LLVMValueRef row = clamped_row(k, index->v[i], limit, stride, mask_of(k, i));
-        a->rows[i] = a->has_rows ? LLVMBuildNSWAdd(g->builder, a->rows[i], row, "") : row;
-    }
-    a->has_rows = true;
+    LLVMValueRef row = clamped_row(k, index->v, limit, stride, current_mask(k));
+    a->rows = a->rows ? LLVMBuildNSWAdd(g->builder, a->rows, row, "") : row;
 }
 
 static Address find_address(KernelGen *k, const Access *access)
@@ -304,7 +300,7 @@ LLVMValueRef kernel_pointer(KernelGen *k, const Access *access)
 
 static Pattern pattern_of(const KernelGen *k, const Address *a)
 {
-    if (a->has_rows) {
+    if (a->rows) {
         return PATTERN_scattered;
     }
     if (!a->step) {
@@ -316,92 +312,83 @@ static Pattern pattern_of(const KernelGen *k, const Address *a)
     if (size_is(a->step, -1)) {
         return PATTERN_backward;
     }
-    return size_is(a->step, 2) && k->lanes.live == k->g->lanes ? PATTERN_even : PATTERN_scattered;
+    return size_is(a->step, 2) && !current_mask(k) ? PATTERN_even : PATTERN_scattered;
 }
 
-// The first `live` lanes, in the order of memory.
-static LLVMValueRef turned_mask(KernelGen *k, LLVMValueRef mask)
+// Where memory begins that lanes lie in side by side.
+static LLVMValueRef run_pointer(KernelGen *k, const Address *a, Pattern pattern, int64_t unit)
 {
-    int lanes[16];
-    unsigned n = k->g->lanes;
-    for (unsigned i = 0; i < n; i++) {
-        lanes[i] = (int)(n - 1 - i);
-    }
-    return gen_shuffle(k->g, mask, mask, lanes, n);
+    int64_t back = pattern == PATTERN_backward ? (k->lanes.width - 1) * unit : 0;
+    return gen_offset_const(k->g, a->ptr, a->bytes - back);
 }
 
-// Pointers of the lanes of group member `i`.
-static LLVMValueRef lane_pointers(KernelGen *k, const Address *a, LLVMTypeRef element, unsigned i)
+// Pointers of all lanes.
+static LLVMValueRef lane_pointers(KernelGen *k, const Address *a, LLVMTypeRef element)
 {
     Gen *g = k->g;
-    LLVMTypeRef type = gen_vector(g, g->i64);
-    LLVMValueRef index = a->has_rows ? a->rows[i] : LLVMConstNull(type);
-    int64_t step = 0;
+    LLVMValueRef index = a->rows;
     if (a->step) {
-        LLVMValueRef lanes[16];
+        int64_t step = 1;
         bool is_fixed = size_is_int(a->step, &step);
-        for (unsigned lane = 0; lane < g->lanes; lane++) {
-            lanes[lane] = gen_int(g, (int64_t)(i * g->lanes + lane) * (is_fixed ? step : 1));
-        }
-        LLVMValueRef steps = LLVMConstVector(lanes, g->lanes);
+        LLVMValueRef steps = gen_steps(g->i64, k->lanes.width, step);
         if (!is_fixed) {
-            LLVMValueRef spread = gen_splat(g, kernel_size(k, a->step));
+            LLVMValueRef spread = gen_splat(g, kernel_size(k, a->step), k->lanes.width);
             steps = LLVMBuildNSWMul(g->builder, steps, spread, "");
         }
-        index = LLVMBuildNSWAdd(g->builder, index, steps, "");
+        index = index ? LLVMBuildNSWAdd(g->builder, index, steps, "") : steps;
     }
     LLVMValueRef ptr = gen_offset_const(g, a->ptr, a->bytes);
     return LLVMBuildInBoundsGEP2(g->builder, element, ptr, &index, 1, "");
 }
 
-static LLVMValueRef full_mask(const Gen *g, LLVMValueRef mask)
+static LLVMValueRef full_mask(const KernelGen *k)
 {
-    return mask ? mask : gen_lane_mask(g, g->lanes, g->lanes);
+    return gen_lane_mask(k->g, k->lanes.width, k->lanes.live);
+}
+
+// Every second element: for each register two loads, of which the second one begins one element
+// early and so ends with the last element wanted.
+static LLVMValueRef load_even(KernelGen *k, const Address *a, LLVMTypeRef element, int64_t unit)
+{
+    Gen *g = k->g;
+    unsigned n = g->lanes;
+    LLVMTypeRef type = LLVMVectorType(element, n);
+    unsigned lanes[MAX_LANES];
+    for (unsigned i = 0; i < n; i++) {
+        lanes[i] = 2 * i < n ? 2 * i : 2 * i + 1;
+    }
+    LLVMValueRef pieces[MAX_LANES];
+    for (unsigned i = 0; i < k->lanes.width / n; i++) {
+        int64_t at = a->bytes + 2 * i * n * unit;
+        LLVMValueRef low = gen_load(g, type, gen_offset_const(g, a->ptr, at), (unsigned)unit);
+        at += (n - 1) * unit;
+        LLVMValueRef high = gen_load(g, type, gen_offset_const(g, a->ptr, at), (unsigned)unit);
+        pieces[i] = gen_shuffle(g, low, high, lanes, n);
+    }
+    return gen_join(g, pieces, k->lanes.width / n);
 }
 
 static LLVMValueRef load_lanes(KernelGen *k, const Address *a, Pattern pattern, LLVMTypeRef element,
-                               unsigned i)
+                               unsigned unit)
 {
     Gen *g = k->g;
-    LLVMTypeRef type = gen_vector(g, element);
-    LLVMValueRef mask = mask_of(k, i);
-    int64_t n = g->lanes;
-    int64_t unit = (int64_t)(LLVMSizeOfTypeInBits(g->layout, element) / 8);
-    int64_t first = i * n * unit;
-    unsigned align = (unsigned)unit;
+    LLVMTypeRef type = LLVMVectorType(element, k->lanes.width);
+    LLVMValueRef mask = current_mask(k);
     switch (pattern) {
     case PATTERN_one:
     case PATTERN_forward:
-        return gen_load_masked(g, type, gen_offset_const(g, a->ptr, a->bytes + first), align, mask);
-    case PATTERN_backward: {
-        LLVMValueRef ptr = gen_offset_const(g, a->ptr, a->bytes - first - (n - 1) * unit);
-        LLVMValueRef turned = mask ? turned_mask(k, mask) : NULL;
-        return turned_mask(k, gen_load_masked(g, type, ptr, align, turned));
-    }
-    case PATTERN_even: {
-        // The second load begins one element early and so ends with the last one wanted.
-        LLVMValueRef low =
-            gen_load(g, type, gen_offset_const(g, a->ptr, a->bytes + 2 * first), align);
-        int64_t high_bytes = a->bytes + 2 * first + (n - 1) * unit;
-        LLVMValueRef high = gen_load(g, type, gen_offset_const(g, a->ptr, high_bytes), align);
-        int lanes[16];
-        for (int lane = 0; lane < n; lane++) {
-            lanes[lane] = 2 * lane < n ? 2 * lane : 2 * lane + 1;
-        }
-        return gen_shuffle(g, low, high, lanes, g->lanes);
-    }
+        return gen_load_masked(g, type, run_pointer(k, a, pattern, unit), unit, mask);
+    case PATTERN_backward:
+        mask = mask ? gen_reverse(g, mask) : NULL;
+        return gen_reverse(g,
+                           gen_load_masked(g, type, run_pointer(k, a, pattern, unit), unit, mask));
+    case PATTERN_even: return load_even(k, a, element, unit);
     case PATTERN_scattered: break;
     }
-    LLVMValueRef ptrs = lane_pointers(k, a, element, i);
-    LLVMValueRef args[] = {ptrs, LLVMConstInt(g->i32, align, false), full_mask(g, mask),
+    LLVMValueRef ptrs = lane_pointers(k, a, element);
+    LLVMValueRef args[] = {ptrs, LLVMConstInt(g->i32, unit, false), full_mask(k),
                            LLVMConstNull(type)};
     return gen_call(g, "llvm.masked.gather", (LLVMTypeRef[]){type, LLVMTypeOf(ptrs)}, 2, args, 4);
-}
-
-// Out of memory into registers: a bool is a byte there and a bit here.
-static LLVMValueRef to_register(Gen *g, DType dtype, LLVMValueRef x)
-{
-    return dtype == DT_bool ? gen_icmp(g, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x))) : x;
 }
 
 Val kernel_load(KernelGen *k, const Access *access)
@@ -409,54 +396,49 @@ Val kernel_load(KernelGen *k, const Access *access)
     Gen *g = k->g;
     DType dtype = k->kernel->buffers.items[access->buffer].dtype;
     LLVMTypeRef element = memory_type(g, dtype);
+    unsigned unit = (unsigned)dtype_bytes(dtype);
     Address a = find_address(k, access);
     Pattern pattern = pattern_of(k, &a);
     Val out = {.is_lanes = pattern != PATTERN_one, .reads = buffer_bit(access->buffer)};
     uint32_t level = scope_load_level(k, access->buffer);
+    uint32_t least = out.is_lanes ? scope_lanes_level(k) : 0;
     level = level < a.level ? a.level : level;
-    if (!out.is_lanes) {
-        out.level = scope_goto(k, level);
-        LLVMValueRef ptr = gen_offset_const(g, a.ptr, a.bytes);
-        LLVMValueRef x = gen_load(g, element, ptr, (unsigned)dtype_bytes(dtype));
-        out.v[0] = to_register(g, dtype, x);
-        return out;
-    }
-    uint32_t least = scope_lanes_level(k);
     out.level = scope_goto(k, level < least ? least : level);
-    for (unsigned i = 0; i < k->lanes.group; i++) {
-        out.v[i] = to_register(g, dtype, load_lanes(k, &a, pattern, element, i));
+    if (out.is_lanes) {
+        out.v = load_lanes(k, &a, pattern, element, unit);
+    } else {
+        out.v = gen_load(g, element, gen_offset_const(g, a.ptr, a.bytes), unit);
+    }
+    if (dtype == DT_bool) { // a byte in memory, a bit in registers
+        out.v = gen_icmp(g, LLVMIntNE, out.v, LLVMConstNull(LLVMTypeOf(out.v)));
     }
     return out;
 }
 
-static void store_lanes(KernelGen *k, const Address *a, Pattern pattern, LLVMValueRef x, unsigned i)
+static void store_lanes(KernelGen *k, const Address *a, Pattern pattern, LLVMValueRef x,
+                        unsigned unit)
 {
     Gen *g = k->g;
-    LLVMTypeRef element = gen_element(LLVMTypeOf(x));
-    LLVMValueRef mask = mask_of(k, i);
-    int64_t unit = (int64_t)(LLVMSizeOfTypeInBits(g->layout, element) / 8);
-    int64_t first = i * (int64_t)g->lanes * unit;
-    unsigned align = (unsigned)unit;
-    LLVMValueRef ptr;
-    if (pattern == PATTERN_forward) {
-        ptr = gen_offset_const(g, a->ptr, a->bytes + first);
-    } else if (pattern == PATTERN_backward) {
-        ptr = gen_offset_const(g, a->ptr, a->bytes - first - (int64_t)(g->lanes - 1) * unit);
-        x = turned_mask(k, x);
-        mask = mask ? turned_mask(k, mask) : NULL;
-    } else {
-        LLVMValueRef ptrs = lane_pointers(k, a, element, i);
-        LLVMValueRef args[] = {x, ptrs, LLVMConstInt(g->i32, align, false), full_mask(g, mask)};
-        gen_call(g, "llvm.masked.scatter", (LLVMTypeRef[]){LLVMTypeOf(x), LLVMTypeOf(ptrs)}, 2,
-                 args, 4);
+    LLVMTypeRef type = LLVMTypeOf(x);
+    LLVMValueRef align = LLVMConstInt(g->i32, unit, false);
+    if (pattern != PATTERN_forward && pattern != PATTERN_backward) {
+        LLVMValueRef ptrs = lane_pointers(k, a, gen_element(type));
+        LLVMValueRef args[] = {x, ptrs, align, full_mask(k)};
+        gen_call(g, "llvm.masked.scatter", (LLVMTypeRef[]){type, LLVMTypeOf(ptrs)}, 2, args, 4);
         return;
+    }
+    LLVMValueRef ptr = run_pointer(k, a, pattern, unit);
+    LLVMValueRef mask = current_mask(k);
+    if (pattern == PATTERN_backward) {
+        x = gen_reverse(g, x);
+        mask = mask ? gen_reverse(g, mask) : NULL;
     }
     if (!mask) {
-        gen_store(g, x, ptr, align);
+        gen_store(g, x, ptr, unit);
         return;
     }
-    LLVMValueRef args[] = {x, ptr, LLVMConstInt(g->i32, align, false), mask};
-    gen_call(g, "llvm.masked.store", (LLVMTypeRef[]){LLVMTypeOf(x), g->ptr}, 2, args, 4);
+    LLVMValueRef args[] = {x, ptr, align, mask};
+    gen_call(g, "llvm.masked.store", (LLVMTypeRef[]){type, g->ptr}, 2, args, 4);
 }
 
 void kernel_store(KernelGen *k, const Access *access, const Val *val)
@@ -465,24 +447,21 @@ void kernel_store(KernelGen *k, const Access *access, const Val *val)
     DType dtype = k->kernel->buffers.items[access->buffer].dtype;
     Address a = find_address(k, access);
     Pattern pattern = pattern_of(k, &a);
-    Val from = *val;
-    if (pattern != PATTERN_one && !from.is_lanes) {
-        from = scope_spread(k, &from, UINT32_MAX);
-    } else if (pattern == PATTERN_one && from.is_lanes) {
+    LLVMValueRef x = val->v;
+    if (pattern != PATTERN_one && !val->is_lanes) {
+        x = scope_spread(k, val, UINT32_MAX).v;
+    } else if (pattern == PATTERN_one && val->is_lanes) {
         die("kernel %.*s: all lanes store to one element", STR_ARG(k->kernel->name));
     }
     scope_forget(k, buffer_bit(access->buffer));
     scope_here(k);
-    unsigned n = pattern == PATTERN_one ? 1 : k->lanes.group;
-    for (unsigned i = 0; i < n; i++) {
-        LLVMValueRef x = from.v[i];
-        if (dtype == DT_bool) {
-            x = LLVMBuildZExt(g->builder, x, gen_like(x, g->i8), "");
-        }
-        if (pattern == PATTERN_one) {
-            gen_store(g, x, gen_offset_const(g, a.ptr, a.bytes), (unsigned)dtype_bytes(dtype));
-        } else {
-            store_lanes(k, &a, pattern, x, i);
-        }
+    if (dtype == DT_bool) {
+        x = LLVMBuildZExt(g->builder, x, gen_like(x, g->i8), "");
+    }
+    unsigned unit = (unsigned)dtype_bytes(dtype);
+    if (pattern == PATTERN_one) {
+        gen_store(g, x, gen_offset_const(g, a.ptr, a.bytes), unit);
+    } else {
+        store_lanes(k, &a, pattern, x, unit);
     }
 }

@@ -16,7 +16,6 @@
 typedef struct CodegenTarget {
     Str name; // as on the command line
     Target loop;
-    int64_t registers;    // that hold a vector
     uint64_t needs;       // bits of isa.def that a CPU must have
     uint32_t isa;         // row of isa.def
     const char *triple;   // LLVM's words

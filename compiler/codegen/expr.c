@@ -1,6 +1,7 @@
 // Expressions. What is the same for all lanes stays one scalar until it meets something that is
 // not; every operation is built as far out as its operands allow.
 #include "codegen/kernel.h"
+#include "codegen/math.h"
 
 #include <assert.h>
 
@@ -164,7 +165,7 @@ LLVMValueRef reduction_step(Gen *g, Scalar fn, DType dtype, LLVMValueRef acc, LL
 
 // ---- expressions --------------------------------------------------------------------------------
 
-static Val scalar_val(LLVMValueRef x, uint32_t level) { return (Val){.level = level, .v = {x}}; }
+static Val scalar_val(LLVMValueRef x, uint32_t level) { return (Val){.level = level, .v = x}; }
 
 static Val size_expr(KernelGen *k, const Expr *e)
 {
@@ -195,7 +196,7 @@ static Val index_expr(KernelGen *k, const Expr *e)
         out.level = scope_goto(k, out.level < place->level ? place->level : out.level);
         LLVMValueRef product = LLVMBuildMul(g->builder, var, coef, "");
         product = LLVMBuildTrunc(g->builder, product, g->i32, "");
-        out.v[0] = LLVMBuildAdd(g->builder, out.v[0], product, "");
+        out.v = LLVMBuildAdd(g->builder, out.v, product, "");
     }
     if (!step) {
         return out;
@@ -204,16 +205,10 @@ static Val index_expr(KernelGen *k, const Expr *e)
     Val first = scope_spread(k, &out, out.level);
     out.is_lanes = true;
     out.level = scope_goto(k, first.level < out.level ? out.level : first.level);
-    coef = gen_splat(g, LLVMBuildTrunc(g->builder, coef, g->i32, ""));
-    for (unsigned i = 0; i < k->lanes.group; i++) {
-        LLVMValueRef lanes[16];
-        for (unsigned lane = 0; lane < g->lanes; lane++) {
-            lanes[lane] = LLVMConstInt(g->i32, i * g->lanes + lane, false);
-        }
-        LLVMValueRef steps = LLVMConstVector(lanes, g->lanes);
-        steps = LLVMBuildMul(g->builder, steps, coef, "");
-        out.v[i] = LLVMBuildAdd(g->builder, first.v[i], steps, "");
-    }
+    coef = gen_splat(g, LLVMBuildTrunc(g->builder, coef, g->i32, ""), k->lanes.width);
+    LLVMValueRef steps = gen_steps(g->i32, k->lanes.width, 1);
+    steps = LLVMBuildMul(g->builder, steps, coef, "");
+    out.v = LLVMBuildAdd(g->builder, first.v, steps, "");
     return out;
 }
 
@@ -238,14 +233,11 @@ static Val map_expr(KernelGen *k, const Expr *e)
         }
     }
     out.level = scope_goto(k, out.level);
-    DType dtype = e->args[e->nargs - 1]->dtype;
-    for (unsigned i = 0; i < (out.is_lanes ? k->lanes.group : 1); i++) {
-        LLVMValueRef operands[3] = {NULL, NULL, NULL};
-        for (size_t j = 0; j < e->nargs; j++) {
-            operands[j] = args[j].v[args[j].is_lanes ? i : 0];
-        }
-        out.v[i] = operation(g, e->fn, dtype, operands);
+    LLVMValueRef operands[3] = {NULL, NULL, NULL};
+    for (size_t i = 0; i < e->nargs; i++) {
+        operands[i] = args[i].v;
     }
+    out.v = operation(g, e->fn, e->args[e->nargs - 1]->dtype, operands);
     return out;
 }
 

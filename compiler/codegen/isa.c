@@ -29,14 +29,13 @@ typedef struct Isa {
     const char *cpu;
     const char *arch;
     int64_t vector_bytes;
-    int64_t registers;
     uint64_t needs;
 } Isa;
 
 static const Isa isas[ISA_count] = {
 #define CPU_FEATURE(id, bit, leaf, subleaf, reg, reg_bit, llvm)
 #define ISA(id, name, cpu, arch, vector_bytes, nregs, features)                                    \
-    [ISA_##id] = {(name), (cpu), (arch), (vector_bytes), (nregs), (features)},
+    [ISA_##id] = {(name), (cpu), (arch), (vector_bytes), (features)},
 #include "runtime/isa.def"
 };
 
@@ -149,7 +148,6 @@ static void fill_target(Arena *arena, uint32_t row, CodegenTarget *out)
                  .tile = tiles[row],
                  .l1_bytes = caches[row].l1,
                  .l2_bytes = caches[row].l2},
-        .registers = isa->registers,
         .needs = isa->needs,
         .isa = row,
         .triple = str_cstr(arena, str_format(arena, "%s-unknown-linux-gnu", isa->arch)),

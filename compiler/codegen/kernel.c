@@ -1,18 +1,19 @@
 // One kernel's function: the part's number taken apart, then statements and loops.
 //
-// A vector loop of n iterations becomes: passes over a group of vectors side by side, in a loop if
-// they are too many for straight code; the whole vectors left; one masked vector for the rest.
+// A vector loop of n iterations becomes: passes over several registers side by side, in a loop if
+// they are too many for straight code; the registers left, one pass for each power of 2 in their
+// number; one masked register for the rest.
 #include "codegen/kernel.h"
 
 #include <assert.h>
 #include <math.h>
 
-// Rough counts of instructions, by which vector loops are cut up.
-#define COST_LIGHT    10  // bodies up to this go MAX_GROUP vectors side by side
-#define COST_MIDDLE   40  // up to this two, above one
-#define COST_STRAIGHT 160 // up to this a whole vector loop becomes straight code
+#define MAX_REGISTERS 4 // of one pass
 
-typedef LLVMValueRef Accumulators[MAX_GROUP]; // of one reduction, a vector for each of the group
+// Rough counts of instructions, by which vector loops are cut up.
+#define COST_WIDE     60  // bodies up to this go MAX_REGISTERS registers side by side
+#define COST_MIDDLE   120 // up to this two, above one
+#define COST_STRAIGHT 160 // up to this a whole vector loop becomes straight code
 
 static void gen_body(KernelGen *k, const Stmts *body);
 
@@ -51,7 +52,7 @@ static bool is_product_sum(const Reduction *r)
            r->update->fn == S_mul;
 }
 
-// One step of reduction r for the vectors of the group, or for one scalar.
+// One step of reduction r, for lanes or for one element.
 static void reduce_step(KernelGen *k, const Reduction *r, LLVMValueRef *acc)
 {
     Gen *g = k->g;
@@ -63,56 +64,39 @@ static void reduce_step(KernelGen *k, const Reduction *r, LLVMValueRef *acc)
         y = y.is_lanes ? y : scope_spread(k, &y, UINT32_MAX);
     }
     scope_here(k);
-    for (unsigned i = 0; i < (k->lanes.loop ? k->lanes.group : 1); i++) {
-        LLVMValueRef next = is_fused ? gen_fma(g, x.v[i], y.v[i], acc[i])
-                                     : reduction_step(g, r->fn, r->update->dtype, acc[i], x.v[i]);
-        if (k->lanes.loop && k->lanes.live < g->lanes) {
-            next = gen_select(g, gen_lane_mask(g, g->lanes, k->lanes.live), next, acc[i]);
-        }
-        acc[i] = next;
+    LLVMValueRef next = is_fused ? gen_fma(g, x.v, y.v, *acc)
+                                 : reduction_step(g, r->fn, r->update->dtype, *acc, x.v);
+    if (k->lanes.live < k->lanes.width) {
+        next = gen_select(g, gen_lane_mask(g, k->lanes.width, k->lanes.live), next, *acc);
     }
+    *acc = next;
 }
 
-static LLVMValueRef bool_lanes(Gen *g, Scalar fn, LLVMValueRef x)
+// Halves meet until `n` lanes are left.
+static LLVMValueRef fold(Gen *g, const Reduction *r, LLVMValueRef x, unsigned n)
 {
-    LLVMTypeRef type = LLVMTypeOf(x);
-    return gen_call(g, fn == S_and ? "llvm.vector.reduce.and" : "llvm.vector.reduce.or", &type, 1,
-                    &x, 1);
+    for (unsigned half = LLVMGetVectorSize(LLVMTypeOf(x)) / 2; half >= n; half /= 2) {
+        LLVMValueRef low = gen_slice(g, x, 0, half);
+        LLVMValueRef high = gen_slice(g, x, half, half);
+        x = reduction_step(g, r->fn, r->update->dtype, low, high);
+    }
+    return x;
 }
 
-// The accumulators' lanes to one element: neighbouring accumulators, then halves of the vector.
-static LLVMValueRef combine(Gen *g, const Reduction *r, LLVMValueRef *acc, unsigned n)
+static LLVMValueRef fold_all(Gen *g, const Reduction *r, LLVMValueRef x)
 {
-    DType dtype = r->update->dtype;
-    for (; n > 1; n = (n + 1) / 2) {
-        for (unsigned i = 0; i < n / 2; i++) {
-            acc[i] = reduction_step(g, r->fn, dtype, acc[2 * i], acc[2 * i + 1]);
-        }
-        if (n % 2 == 1) {
-            acc[n / 2] = acc[n - 1];
-        }
+    if (r->update->dtype == DT_bool) {
+        LLVMTypeRef type = LLVMTypeOf(x);
+        const char *name = r->fn == S_and ? "llvm.vector.reduce.and" : "llvm.vector.reduce.or";
+        return gen_call(g, name, &type, 1, &x, 1);
     }
-    LLVMValueRef x = acc[0];
-    if (dtype == DT_bool) {
-        return bool_lanes(g, r->fn, x);
-    }
-    for (unsigned half = g->lanes / 2; half >= 1; half /= 2) {
-        int low[16];
-        int high[16];
-        for (unsigned i = 0; i < half; i++) {
-            low[i] = (int)i;
-            high[i] = (int)(half + i);
-        }
-        LLVMValueRef left = gen_shuffle(g, x, x, low, half);
-        LLVMValueRef right = gen_shuffle(g, x, x, high, half);
-        x = reduction_step(g, r->fn, dtype, left, right);
-    }
+    x = fold(g, r, x, 1);
     return LLVMBuildExtractElement(g->builder, x, LLVMConstInt(g->i64, 0, false), "");
 }
 
 static void set_result(KernelGen *k, const Reduction *r, LLVMValueRef x)
 {
-    k->values[r->id] = (Val){.level = (uint32_t)k->scopes.n, .v = {x}};
+    k->values[r->id] = (Val){.level = (uint32_t)k->scopes.n, .v = x};
 }
 
 // ---- vector loops -------------------------------------------------------------------------------
@@ -122,16 +106,16 @@ static unsigned function_cost(Scalar fn)
     switch ((int)fn) {
     case S_exp:
     case S_log:
-    case S_sin:
-    case S_cos:
-    case S_erf: return 20;
-    case S_tanh:
     case S_sigmoid:
     case S_silu:
     case S_gelu:
     case S_gelu_tanh:
-    case S_gelu_sigmoid: return 30;
-    case S_pow: return 60;
+    case S_gelu_sigmoid: return 20;
+    case S_tanh:
+    case S_erf: return 40;
+    case S_sin:
+    case S_cos:
+    case S_pow: return COST_MIDDLE; // doubles: two registers are four
     case S_min:
     case S_max: return 3;
     case S_to_i32: return 5;
@@ -165,30 +149,28 @@ static unsigned body_cost(const Stmt *loop)
     return cost;
 }
 
-static void lanes_pass(KernelGen *k, const Stmt *s, unsigned group, unsigned live,
-                       Accumulators *accs)
+static void lanes_pass(KernelGen *k, const Stmt *s, Lanes lanes, LLVMValueRef *accs)
 {
-    k->lanes = (Lanes){.loop = s, .group = group, .live = live};
+    k->lanes = lanes;
     gen_body(k, &s->body);
     for (size_t i = 0; i < s->reductions.n; i++) {
-        reduce_step(k, &s->reductions.items[i], accs[i]);
+        reduce_step(k, &s->reductions.items[i], &accs[i]);
     }
 }
 
-// The body once, for the group of vectors that begins with lane `first`.
-static void straight_pass(KernelGen *k, const Stmt *s, int64_t first, unsigned group, unsigned live,
-                          Accumulators *accs)
+// The body once, for lanes from `first` on.
+static void straight_pass(KernelGen *k, const Stmt *s, int64_t first, Lanes lanes,
+                          LLVMValueRef *accs)
 {
     scope_enter(k, (Scope){.writes = stmts_writes(&s->body)});
     k->vars[s->var] = (VarPlace){.fixed = first};
-    lanes_pass(k, s, group, live, accs);
+    lanes_pass(k, s, lanes, accs);
     scope_leave(k);
     k->lanes = (Lanes){.loop = NULL};
 }
 
 // A loop of passes for the lanes up to `end`.
-static void looped_passes(KernelGen *k, const Stmt *s, int64_t end, unsigned group,
-                          Accumulators *accs)
+static void looped_passes(KernelGen *k, const Stmt *s, int64_t end, Lanes lanes, LLVMValueRef *accs)
 {
     Gen *g = k->g;
     LLVMBasicBlockRef before = new_block(k, "lanes.before");
@@ -202,73 +184,90 @@ static void looped_passes(KernelGen *k, const Stmt *s, int64_t end, unsigned gro
     LLVMPositionBuilderAtEnd(g->builder, body);
     LLVMValueRef index = LLVMBuildPhi(g->builder, g->i64, "");
     add_incoming(index, gen_int(g, 0), before);
-    Accumulators *phis = arena_new(g->arena, Accumulators, s->reductions.n);
+    LLVMValueRef *phis = arena_new(g->arena, LLVMValueRef, s->reductions.n);
     for (size_t i = 0; i < s->reductions.n; i++) {
-        for (unsigned j = 0; j < group; j++) {
-            phis[i][j] = LLVMBuildPhi(g->builder, LLVMTypeOf(accs[i][j]), "");
-            add_incoming(phis[i][j], accs[i][j], before);
-            accs[i][j] = phis[i][j];
-        }
+        phis[i] = LLVMBuildPhi(g->builder, LLVMTypeOf(accs[i]), "");
+        add_incoming(phis[i], accs[i], before);
+        accs[i] = phis[i];
     }
     k->here = body;
     scope_forget(k, writes);
     scope_enter(k, (Scope){.before = before, .writes = writes});
     k->vars[s->var] = (VarPlace){.value = index, .level = (uint32_t)k->scopes.n};
-    lanes_pass(k, s, group, g->lanes, accs);
+    lanes_pass(k, s, lanes, accs);
     scope_leave(k);
     k->lanes = (Lanes){.loop = NULL};
     scope_here(k);
-    LLVMValueRef next = LLVMBuildNUWAdd(g->builder, index, gen_int(g, group * g->lanes), "");
+    LLVMValueRef next = LLVMBuildNUWAdd(g->builder, index, gen_int(g, lanes.width), "");
     LLVMSetNSW(next, true);
     LLVMValueRef more = gen_icmp(g, LLVMIntULT, next, gen_int(g, end));
     LLVMBuildCondBr(g->builder, more, body, after);
     add_incoming(index, next, k->here);
     for (size_t i = 0; i < s->reductions.n; i++) {
-        for (unsigned j = 0; j < group; j++) {
-            add_incoming(phis[i][j], accs[i][j], k->here);
-        }
+        add_incoming(phis[i], accs[i], k->here);
     }
     k->here = after;
+}
+
+// `n` passes of one width from lane `first` on. What is reduced goes to `totals`, one register for
+// each reduction, NULL if there was nothing before.
+static void gen_passes(KernelGen *k, const Stmt *s, int64_t first, int64_t n, Lanes lanes,
+                       LLVMValueRef *totals)
+{
+    Gen *g = k->g;
+    LLVMValueRef *accs = arena_new(g->arena, LLVMValueRef, s->reductions.n);
+    bool goes_on = lanes.width == g->lanes; // with the registers there are
+    for (size_t i = 0; i < s->reductions.n; i++) {
+        const Reduction *r = &s->reductions.items[i];
+        DType dtype = r->update->dtype;
+        LLVMTypeRef type = LLVMVectorType(element_type(g, dtype), lanes.width);
+        bool has_total = goes_on && totals[i];
+        accs[i] = has_total ? totals[i] : reduction_const(dtype, type, identity(r->fn, dtype));
+    }
+    if (n == 1 || n * lanes.width / g->lanes * body_cost(s) <= COST_STRAIGHT) {
+        for (int64_t i = 0; i < n; i++) {
+            straight_pass(k, s, first + i * lanes.width, lanes, accs);
+        }
+    } else {
+        assert(first == 0);
+        looped_passes(k, s, n * lanes.width, lanes, accs);
+    }
+    scope_here(k);
+    for (size_t i = 0; i < s->reductions.n; i++) {
+        const Reduction *r = &s->reductions.items[i];
+        LLVMValueRef folded = fold(g, r, accs[i], g->lanes);
+        bool adds = !goes_on && totals[i];
+        totals[i] = adds ? reduction_step(g, r->fn, r->update->dtype, totals[i], folded) : folded;
+    }
 }
 
 static void gen_vector_loop(KernelGen *k, const Stmt *s, int64_t n)
 {
     Gen *g = k->g;
     int64_t lanes = g->lanes;
-    int64_t whole = n / lanes;
+    int64_t left = n / lanes; // whole registers
     unsigned cost = body_cost(s);
-    unsigned group = cost <= COST_LIGHT ? MAX_GROUP : cost <= COST_MIDDLE ? 2 : 1;
-    if (group > whole) {
-        group = whole > 0 ? (unsigned)whole : 1;
-    }
-    Accumulators *accs = arena_new(g->arena, Accumulators, s->reductions.n);
-    for (size_t i = 0; i < s->reductions.n; i++) {
-        const Reduction *r = &s->reductions.items[i];
-        DType dtype = r->update->dtype;
-        for (unsigned j = 0; j < group; j++) {
-            accs[i][j] = reduction_const(dtype, gen_vector(g, element_type(g, dtype)),
-                                         identity(r->fn, dtype));
+    int64_t wide = cost <= COST_WIDE ? MAX_REGISTERS : cost <= COST_MIDDLE ? 2 : 1;
+    LLVMValueRef *totals = arena_new(g->arena, LLVMValueRef, s->reductions.n);
+    int64_t first = 0;
+    for (; wide >= 1; wide /= 2) { // after the first, at most one pass of each width
+        unsigned width = (unsigned)(wide * lanes);
+        Lanes all = {.loop = s, .width = width, .live = width};
+        if (left >= wide) {
+            gen_passes(k, s, first, left / wide, all, totals);
+            first += left / wide * width;
+            left %= wide;
         }
     }
-    int64_t in_groups = whole / group * group;
-    if (in_groups == group || in_groups * cost <= COST_STRAIGHT) {
-        for (int64_t i = 0; i < in_groups; i += group) {
-            straight_pass(k, s, i * lanes, group, g->lanes, accs);
-        }
-    } else {
-        looped_passes(k, s, in_groups * lanes, group, accs);
-    }
-    if (whole > in_groups) {
-        straight_pass(k, s, in_groups * lanes, (unsigned)(whole - in_groups), g->lanes, accs);
-    }
-    if (n > whole * lanes) {
-        straight_pass(k, s, whole * lanes, 1, (unsigned)(n - whole * lanes), accs);
+    if (n > first) {
+        Lanes some = {.loop = s, .width = g->lanes, .live = (unsigned)(n - first)};
+        gen_passes(k, s, first, 1, some, totals);
     }
     for (size_t i = 0; i < s->reductions.n; i++) {
         const Reduction *r = &s->reductions.items[i];
         DType dtype = r->update->dtype;
         scope_here(k);
-        LLVMValueRef x = combine(g, r, accs[i], group);
+        LLVMValueRef x = fold_all(g, r, totals[i]);
         if (r->start != identity(r->fn, dtype)) {
             LLVMValueRef start = reduction_const(dtype, element_type(g, dtype), r->start);
             x = reduction_step(g, r->fn, dtype, start, x);

@@ -15,14 +15,12 @@
 #include "codegen/llvm.h"
 #include "runtime/abi.h"
 
-#define MAX_GROUP 4 // vectors that one pass of a vector loop's body does side by side
-
-// The value of an expression: one for all lanes, or a vector for each member of the current group.
+// The value of an expression: one for all lanes, or a vector of the current width.
 typedef struct Val {
     bool is_lanes;
     uint32_t level;
     uint64_t reads; // buffers that it was loaded from, see buffer_bit
-    LLVMValueRef v[MAX_GROUP];
+    LLVMValueRef v;
 } Val;
 
 typedef struct VarPlace {
@@ -47,9 +45,8 @@ typedef struct Memo {
     const DynTerm *row;
     const AffineTerm *terms;
     size_t nterms;
-    int64_t
-        first; // of lanes: the first one's number, if it is fixed; how many vectors, how many lanes
-    unsigned group;
+    int64_t first; // of lanes: the first one's number, if it is fixed
+    unsigned width;
     unsigned live;
     Val val;
 } Memo;
@@ -62,8 +59,8 @@ typedef struct SizeMemo {
 // The vector loop around the current place.
 typedef struct Lanes {
     const Stmt *loop; // NULL: none
-    unsigned group;   // vectors side by side
-    unsigned live;    // lanes of the last of them that are in use
+    unsigned width;   // of vectors: one register or several
+    unsigned live;    // how many of the lanes are in use
 } Lanes;
 
 typedef struct KernelGen {
@@ -137,10 +134,5 @@ LLVMValueRef reduction_step(Gen *g, Scalar fn, DType dtype, LLVMValueRef acc, LL
 
 void kernel_tile(KernelGen *k, const Tile *tile);
 void kernel_pack(KernelGen *k, const Pack *pack);
-
-// ---- math.c ----
-
-// The function of f32 operands, one element or vectors.
-LLVMValueRef math_call(Gen *g, Scalar fn, LLVMValueRef *args);
 
 #endif

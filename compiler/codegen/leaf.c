@@ -38,7 +38,6 @@ typedef struct LeafGen {
     LLVMValueRef fn;
     unsigned nvectors; // of one row of C
     unsigned naccs;    // rows · nvectors
-    int64_t unroll;
 } LeafGen;
 
 // One turn of a loop over k: where A and B stand, what is summed so far.
@@ -60,7 +59,7 @@ static void emit_broadcast(LeafGen *l, LeafState *s, int64_t turn)
 {
     Gen *g = l->g;
     const Leaf *leaf = l->leaf;
-    LLVMTypeRef vector = gen_vector(g, g->f32);
+    LLVMTypeRef vector = LLVMVectorType(g->f32, g->lanes);
     LLVMValueRef b[MAX_ACCS];
     for (unsigned v = 0; v < l->nvectors; v++) {
         int64_t at = 4 * turn * leaf->b_k + column_offset(l, leaf->b_panel, v);
@@ -74,7 +73,8 @@ static void emit_broadcast(LeafGen *l, LeafState *s, int64_t turn)
     }
     for (unsigned row = 0; row < leaf->rows; row++) {
         int64_t at = 4 * (row * leaf->a_row + turn * leaf->a_k);
-        LLVMValueRef a = gen_splat(g, gen_load(g, g->f32, gen_offset_const(g, s->a, at), 4));
+        LLVMValueRef a = gen_load(g, g->f32, gen_offset_const(g, s->a, at), 4);
+        a = gen_splat(g, a, g->lanes);
         for (unsigned v = 0; v < l->nvectors; v++) {
             LLVMValueRef *acc = &s->accs[row * l->nvectors + v];
             *acc = gen_fma(g, a, b[v], *acc);
@@ -156,7 +156,7 @@ static LLVMValueRef c_pointer(LeafGen *l, LLVMValueRef c, unsigned i)
 static void gen_leaf(LeafGen *l)
 {
     Gen *g = l->g;
-    LLVMTypeRef vector = gen_vector(g, g->f32);
+    LLVMTypeRef vector = LLVMVectorType(g->f32, g->lanes);
     LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(g->context, l->fn, "entry");
     LLVMPositionBuilderAtEnd(g->builder, entry);
     LeafState s = {.a = LLVMGetParam(l->fn, 0), .b = LLVMGetParam(l->fn, 1)};
@@ -166,12 +166,10 @@ static void gen_leaf(LeafGen *l)
         s.accs[i] = l->leaf->accumulate ? gen_load(g, vector, c_pointer(l, c, i), 4)
                                         : LLVMConstNull(vector);
     }
-    if (l->unroll > 1) {
-        LLVMValueRef turns = LLVMBuildUDiv(g->builder, k, gen_int(g, l->unroll), "");
-        k = LLVMBuildURem(g->builder, k, gen_int(g, l->unroll), "");
-        gen_k_loop(l, &s, turns, l->unroll);
-    }
-    gen_k_loop(l, &s, k, 1);
+    LLVMValueRef turns = LLVMBuildUDiv(g->builder, k, gen_int(g, UNROLL), "");
+    LLVMValueRef rest = LLVMBuildURem(g->builder, k, gen_int(g, UNROLL), "");
+    gen_k_loop(l, &s, turns, UNROLL);
+    gen_k_loop(l, &s, rest, 1);
     for (unsigned i = 0; i < l->naccs; i++) {
         gen_store(g, s.accs[i], c_pointer(l, c, i), 4);
     }
@@ -201,10 +199,6 @@ static LLVMValueRef find_leaf(Gen *g, const Leaf *leaf)
     l.nvectors = (unsigned)(leaf->panels * TILE_COLS / g->lanes);
     l.naccs = (unsigned)leaf->rows * l.nvectors;
     assert(l.naccs <= MAX_ACCS);
-    // With one register left over and B in several places, LLVM would load rows of B of several k
-    // early and spill accumulators for them.
-    int64_t unused = g->target->registers - l.naccs - l.nvectors - 1;
-    l.unroll = unused < 2 && leaf->panels > 1 ? 1 : UNROLL;
     gen_leaf(&l);
     return fn;
 }

@@ -3,7 +3,9 @@
 // this.
 //
 // A "float" or "int" here is one element or a vector of them: functions that do arithmetic take
-// either, and give what they were given. Vectors have g->lanes elements.
+// either, and give what they were given. A vector may be several registers long: LLVM cuts it up
+// and does each operation on all pieces before the next one, so that independent chains of
+// operations go side by side. Nothing is reordered beyond that.
 #ifndef SLUICE_CODEGEN_LLVM_H
 #define SLUICE_CODEGEN_LLVM_H
 
@@ -13,11 +15,13 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
 
+#define MAX_LANES 64 // elements of a vector
+
 typedef struct Gen {
     Arena *arena;
     const CodegenTarget *target;
-    unsigned lanes;
-    Map functions; // tile leaves and packs made so far, by what they do
+    unsigned lanes; // elements of a vector register
+    Map functions;  // tile leaves and packs made so far, by what they do
     LLVMContextRef context;
     LLVMModuleRef module;
     LLVMBuilderRef builder;
@@ -47,16 +51,16 @@ void gen_add_attribute(const Gen *g, LLVMValueRef fn, LLVMAttributeIndex at, con
 
 // ---- types and constants ----
 
-LLVMTypeRef gen_vector(const Gen *g, LLVMTypeRef element); // of g->lanes
-LLVMTypeRef gen_element(LLVMTypeRef type);                 // of a vector; itself otherwise
+LLVMTypeRef gen_element(LLVMTypeRef type); // of a vector; itself otherwise
 bool gen_is_vector(LLVMValueRef x);
 LLVMTypeRef gen_like(LLVMValueRef x, LLVMTypeRef element); // x's shape with another element
 LLVMValueRef gen_int(const Gen *g, int64_t n);             // i64
-LLVMValueRef gen_const(LLVMTypeRef type,
-                       double value); // f32 or f64, one or a vector with it in every lane
-LLVMValueRef gen_iconst(LLVMTypeRef type, int64_t value); // an integer, the same
-LLVMValueRef gen_lane_mask(const Gen *g, unsigned n,
-                           unsigned live); // n bits: the first `live` lanes
+// One element, or a vector with it in every lane: f32 or f64, integers.
+LLVMValueRef gen_const(LLVMTypeRef type, double value);
+LLVMValueRef gen_iconst(LLVMTypeRef type, int64_t value);
+// n integers: 0, step, 2 step, …
+LLVMValueRef gen_steps(LLVMTypeRef element, unsigned n, int64_t step);
+LLVMValueRef gen_lane_mask(const Gen *g, unsigned n, unsigned live); // n bits: the first are set
 
 // ---- instructions, at the builder's place ----
 
@@ -69,9 +73,14 @@ LLVMValueRef gen_load(Gen *g, LLVMTypeRef type, LLVMValueRef ptr, unsigned align
 LLVMValueRef gen_load_masked(Gen *g, LLVMTypeRef type, LLVMValueRef ptr, unsigned align,
                              LLVMValueRef mask);
 void gen_store(Gen *g, LLVMValueRef value, LLVMValueRef ptr, unsigned align);
-LLVMValueRef gen_splat(Gen *g, LLVMValueRef scalar);
-LLVMValueRef gen_shuffle(Gen *g, LLVMValueRef x, LLVMValueRef y, const int *lanes,
-                         unsigned n);               // -1: any value
+LLVMValueRef gen_splat(Gen *g, LLVMValueRef scalar, unsigned n);
+// n lanes of x and y, numbered one behind the other.
+LLVMValueRef gen_shuffle(Gen *g, LLVMValueRef x, LLVMValueRef y, const unsigned *lanes, unsigned n);
+LLVMValueRef gen_slice(Gen *g, LLVMValueRef x, unsigned first,
+                       unsigned n); // n lanes from `first` on
+LLVMValueRef gen_join(Gen *g, LLVMValueRef *pieces,
+                      unsigned n); // n vectors of one type, n a power of 2
+LLVMValueRef gen_reverse(Gen *g, LLVMValueRef x);
 LLVMValueRef gen_bits(Gen *g, LLVMValueRef x);      // f32 → i32
 LLVMValueRef gen_from_bits(Gen *g, LLVMValueRef x); // i32 → f32
 LLVMValueRef gen_fma(Gen *g, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z);

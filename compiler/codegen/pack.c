@@ -76,7 +76,7 @@ static int64_t live_lanes(int64_t first, int64_t cols, int64_t lanes)
 static void copy_rows(PackGen *p, LLVMValueRef dst, LLVMValueRef src, int64_t rows, int64_t cols)
 {
     Gen *g = p->g;
-    LLVMTypeRef vector = gen_vector(g, g->f32);
+    LLVMTypeRef vector = LLVMVectorType(g->f32, g->lanes);
     for (int64_t row = 0; row < rows; row++) {
         for (int64_t col = 0; col < TILE_COLS; col += g->lanes) {
             int64_t live = live_lanes(col, cols, g->lanes);
@@ -93,21 +93,21 @@ static void copy_rows(PackGen *p, LLVMValueRef dst, LLVMValueRef src, int64_t ro
 // Rows of lanes to columns of lanes: pairs, then pairs of pairs, then halves are exchanged.
 static void transpose(Gen *g, LLVMValueRef *x)
 {
-    static const int steps[3][2][BLOCK] = {
+    static const unsigned steps[3][2][BLOCK] = {
         {{0, 8, 1, 9, 4, 12, 5, 13}, {2, 10, 3, 11, 6, 14, 7, 15}},
         {{0, 1, 8, 9, 4, 5, 12, 13}, {2, 3, 10, 11, 6, 7, 14, 15}},
         {{0, 1, 2, 3, 8, 9, 10, 11}, {4, 5, 6, 7, 12, 13, 14, 15}},
     };
     // The members that meet in each step, and where the results then stand for the next one.
-    static const int pairs[3][4][2] = {
+    static const unsigned pairs[3][4][2] = {
         {{0, 1}, {2, 3}, {4, 5}, {6, 7}},
         {{0, 2}, {1, 3}, {4, 6}, {5, 7}},
         {{0, 4}, {1, 5}, {2, 6}, {3, 7}},
     };
     for (unsigned step = 0; step < 3; step++) {
         for (unsigned i = 0; i < 4; i++) {
-            int low = pairs[step][i][0];
-            int high = pairs[step][i][1];
+            unsigned low = pairs[step][i][0];
+            unsigned high = pairs[step][i][1];
             LLVMValueRef a = gen_shuffle(g, x[low], x[high], steps[step][0], BLOCK);
             LLVMValueRef b = gen_shuffle(g, x[low], x[high], steps[step][1], BLOCK);
             x[low] = a;
@@ -145,15 +145,11 @@ static void turn_rows(PackGen *p, LLVMValueRef dst, LLVMValueRef src, int64_t ro
 static void gather_rows(PackGen *p, LLVMValueRef dst, LLVMValueRef src, int64_t rows, int64_t cols)
 {
     Gen *g = p->g;
-    LLVMTypeRef vector = gen_vector(g, g->f32);
+    LLVMTypeRef vector = LLVMVectorType(g->f32, g->lanes);
     for (int64_t row = 0; row < rows; row++) {
         for (int64_t col = 0; col < TILE_COLS; col += g->lanes) {
-            LLVMValueRef lanes[16];
-            for (unsigned i = 0; i < g->lanes; i++) {
-                lanes[i] = gen_int(g, (col + i) * p->src_col);
-            }
-            LLVMValueRef index = LLVMConstVector(lanes, g->lanes);
-            LLVMValueRef from = gen_offset_const(g, src, 4 * row * p->src_k);
+            LLVMValueRef index = gen_steps(g->i64, g->lanes, p->src_col);
+            LLVMValueRef from = gen_offset_const(g, src, 4 * (row * p->src_k + col * p->src_col));
             LLVMValueRef ptrs = LLVMBuildInBoundsGEP2(g->builder, g->f32, from, &index, 1, "");
             unsigned live = (unsigned)live_lanes(col, cols, g->lanes);
             LLVMValueRef args[] = {ptrs, LLVMConstInt(g->i32, 4, false),

@@ -127,7 +127,7 @@ static bool same_lanes(const KernelGen *k, const Memo *m)
         return true;
     }
     const Lanes *lanes = &k->lanes;
-    return lanes->loop && m->group == lanes->group && m->live == lanes->live &&
+    return lanes->loop && m->width == lanes->width && m->live == lanes->live &&
            m->first == k->vars[lanes->loop->var].fixed;
 }
 
@@ -135,7 +135,7 @@ static Memo *new_memo(KernelGen *k, const Val *val)
 {
     Memo m = {.val = *val};
     if (val->is_lanes) {
-        m.group = k->lanes.group;
+        m.width = k->lanes.width;
         m.live = k->lanes.live;
         m.first = k->vars[k->lanes.loop->var].fixed;
     }
@@ -178,7 +178,7 @@ Memo *memo_find_pointer(KernelGen *k, LLVMValueRef from, const AffineTerm *terms
 void memo_add_pointer(KernelGen *k, LLVMValueRef from, const AffineTerm *terms, size_t nterms,
                       LLVMValueRef to, uint32_t level)
 {
-    Memo *m = new_memo(k, &(Val){.level = level, .v = {to}});
+    Memo *m = new_memo(k, &(Val){.level = level, .v = to});
     m->from = from;
     m->terms = terms;
     m->nterms = nterms;
@@ -213,20 +213,15 @@ Val scope_spread(KernelGen *k, const Val *val, uint32_t at)
     level = level < least ? least : level;
     for (size_t i = k->memos.n; i-- > 0;) {
         Memo *m = &k->memos.items[i];
-        if (m->from == val->v[0] && m->val.is_lanes && m->val.level <= at) {
-            Val out = m->val;
-            out.reads = val->reads;
-            return out;
+        if (m->from == val->v && m->val.is_lanes && m->width == k->lanes.width &&
+            m->val.level <= at) {
+            return m->val;
         }
     }
     Val out = {.is_lanes = true, .reads = val->reads};
     out.level = scope_goto(k, level);
-    LLVMValueRef spread = gen_splat(k->g, val->v[0]);
-    for (unsigned i = 0; i < MAX_GROUP; i++) {
-        out.v[i] = spread;
-    }
-    new_memo(k, &(Val){.is_lanes = true, .level = out.level, .v = {spread, spread, spread, spread}})
-        ->from = val->v[0];
+    out.v = gen_splat(k->g, val->v, k->lanes.width);
+    new_memo(k, &out)->from = val->v;
     return out;
 }
 
