@@ -3,7 +3,6 @@
 #include "front/front.h"
 
 #include "import_kit.h"
-#include "said.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
