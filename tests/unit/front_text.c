@@ -37,3 +37,29 @@ const char *front_text_messages(FrontText *t)
     free(text);
     return heads.len ? heads.ptr : "";
 }
+
+Graph *front_text_elaborate(FrontText *t, const char *text, const FrontOptions *options)
+{
+    FrontFile file = {.name = STR("t.slu"), .key = STR("t.slu"), .text = str_from(text)};
+    FrontSpec spec = {.file = &file};
+    return front_elaborate(t->arena, t->dx, &spec, options, NULL);
+}
+
+const char *front_text_show(FrontText *t, const Graph *graph)
+{
+    if (!graph)
+        return front_text_messages(t);
+    Buf buf = {.arena = t->arena};
+    for (size_t i = 0; i < graph->outputs.n; i++) {
+        const Output *output = &graph->outputs.items[i];
+        buf_format(&buf, "%.*s: ", STR_ARG(output->name));
+        type_print(&buf, &output->node->type);
+        buf_char(&buf, '\n');
+    }
+    return buf.ptr;
+}
+
+const char *front_text_outputs(FrontText *t, const char *text, const FrontOptions *options)
+{
+    return front_text_show(t, front_text_elaborate(t, text, options));
+}
