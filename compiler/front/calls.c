@@ -191,11 +191,14 @@ static void fill_rest(Call *c)
         note_seen(c->e, arg, c->params);
         size_t index = param_index(c->params, arg->name);
         if (index < c->params->list.n) {
+            arg->is_hidden = arg->is_hidden || c->slots[index].is_given;
             if (!c->slots[index].is_given) {
                 c->slots[index] = (Slot){arg->value, arg->at, true};
                 arg->is_taken = true;
             }
-        } else if (!names_fresh(c, arg->name)) {
+        } else if (names_fresh(c, arg->name)) {
+            arg->is_hidden = true;
+        } else {
             vec_push(c->e->tmp, &c->rest.args, arg);
         }
     }
@@ -254,15 +257,6 @@ static bool bind_param(Call *c, size_t i, const Scope *scope, const Frame *calle
     return ok;
 }
 
-static bool has_name(const Names *names, Str name)
-{
-    for (size_t i = 0; i < names->n; i++) {
-        if (str_equal(names->items[i], name))
-            return true;
-    }
-    return false;
-}
-
 static bool check_taken(Call *c)
 {
     Arena *arena = c->e->perm;
@@ -277,8 +271,8 @@ static bool check_taken(Call *c)
             add_param_names(c->e, arg->seen.items[k], &names);
         for (size_t k = 0; k < arg->seen_operations.n; k++)
             operation_params(arena, arg->seen_operations.items[k], &names);
-        Str hint = has_name(&names, arg->name) ? STR(": whoever has it is given another")
-                                               : name_hint(arena, arg->name, &names);
+        Str hint = arg->is_hidden ? STR(": whoever has it is given another")
+                                  : name_hint(arena, arg->name, &names);
         elab_error(c->e, arg->at, "%.*s: nothing takes the argument `%.*s`%.*s",
                    STR_ARG(c->f->name), STR_ARG(arg->name), STR_ARG(hint));
         ok = false;

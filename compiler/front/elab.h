@@ -27,6 +27,7 @@ typedef struct RestArg {
     Value value;
     Place at;
     bool is_taken;
+    bool is_hidden;           // somewhere another argument of this name took its place
     bool from_model;          // given to the model, so that a setting can give it
     VEC(const Params *) seen; // whose parameters it was offered to
     VEC(const Operation *) seen_operations;

@@ -745,8 +745,10 @@ static void fill_rest(OperationCall *c, const Rest *rest)
         RestArg *arg = rest->args.items[i];
         note_seen(c->e, arg, c->op);
         size_t index = find_param(c->op, arg->name);
-        if (index == MOST_PARAMS || is_given(c, index))
+        if (index == MOST_PARAMS || is_given(c, index)) {
+            arg->is_hidden = arg->is_hidden || index < MOST_PARAMS;
             continue;
+        }
         const char *fallback = c->op->params[index].fallback;
         c->args[index] = elab_word(c->e, arg->value, fallback && fallback[0] == '"');
         c->places[index] = arg->at;

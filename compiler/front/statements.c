@@ -386,8 +386,9 @@ static Flow run_param(Elab *e, const Stmt *stmt, const Scope *scope)
         Site site = {NULL, stmt->name.at, places, 2};
         v = elab_made(e, ir_param(elab_builder(e, &site), path, &type), stmt->name.at);
         StoredParam *stored = arena_new(e->perm, StoredParam, 1);
-        *stored = (StoredParam){v.kind == VALUE_tensor ? v.node : NULL,
-                                elab_user_place(e, stmt->name.at)};
+        // Of a block, the call is what tells one time from another.
+        Place at = elab_in_model(e) ? stmt->name.at : elab_user_place(e, e->frame->at);
+        *stored = (StoredParam){v.kind == VALUE_tensor ? v.node : NULL, at};
         if (stored->node)
             map_put(&e->params, path, stored);
     }

@@ -106,13 +106,8 @@ static bool refuse(const Match *m, Str why)
     elab_error(e, m->at, "%.*s: `%.*s` must be %.*s, not %.*s%.*s", STR_ARG(m->callee),
                STR_ARG(m->param->name), STR_ARG(buf_str(&wanted)),
                STR_ARG(value_describe(e->perm, m->value)), STR_ARG(why));
+    diag_note(e->dx, type->at, "declared here");
     return false;
-}
-
-static void note_declared(const Match *m)
-{
-    if (m->at.source != m->param->type->at.source || m->at.begin != m->param->type->at.begin)
-        diag_note(m->e->dx, m->param->type->at, "declared here");
 }
 
 static bool refuse_dim(const Match *m, const Expr *dim, const Size *want)
@@ -125,7 +120,6 @@ static bool refuse_dim(const Match *m, const Expr *dim, const Size *want)
     size_print(&why, want);
     buf_add(&why, dim->kind == EXPR_name ? STR(" here") : STR(""));
     refuse(m, buf_str(&why));
-    note_declared(m);
     const Binding *binding = dim->kind == EXPR_name ? scope_find(e, m->scope, dim->name) : NULL;
     if (binding && binding->from)
         diag_note(e->dx, binding->at, "%.*s comes from %.*s", STR_ARG(dim->name),
@@ -158,11 +152,8 @@ static bool match_shape(const Match *m)
     for (size_t i = 0; i < dims->n; i++)
         rest = dims->items[i].size ? rest : i;
     size_t nfixed = dims->n - (rest < dims->n);
-    if (nfixed > type->rank || (rest == dims->n && nfixed != type->rank)) {
-        refuse(m, (Str){0});
-        note_declared(m);
-        return false;
-    }
+    if (nfixed > type->rank || (rest == dims->n && nfixed != type->rank))
+        return refuse(m, (Str){0});
     size_t skipped = type->rank - nfixed; // axes that `..` stands for
     for (size_t i = 0; i < dims->n; i++) {
         size_t axis = i < rest ? i : i - 1 + skipped;
@@ -187,11 +178,8 @@ bool elab_match(Elab *e, const Param *param, Value value, Place at, const Scope 
         refuse_type_name(e, ref, true);
         return false;
     }
-    if (value.kind != VALUE_tensor || (ref->name.len && value.node->type.dtype != dtype)) {
-        refuse(&m, (Str){0});
-        note_declared(&m);
-        return false;
-    }
+    if (value.kind != VALUE_tensor || (ref->name.len && value.node->type.dtype != dtype))
+        return refuse(&m, (Str){0});
     return match_shape(&m);
 }
 
@@ -219,6 +207,7 @@ static bool bind_symbol(Elab *e, Str name, Place at, const Scope *scope)
     vec_push(e->perm, &e->symbols, name);
     if (fixed && fixed->value < 1) {
         elab_error(e, fixed->at, "a size must be at least 1, not %lld", (long long)fixed->value);
+        scope_bind(e, scope, name, value_error());
         return false;
     }
     if (!fixed)
