@@ -112,7 +112,8 @@ typedef struct Elab {
     VEC(Fixed) fixed;
     VEC(Without) without;
     VEC(FrontOption) options;
-    size_t nerrors; // before this elaboration
+    const Layout *refused; // last to lack a number that was asked for
+    size_t nerrors;        // before this elaboration
 } Elab;
 
 // ---- elaborate.c ----

@@ -74,6 +74,9 @@ static Value layout_field(Elab *e, const Expr *x, const Layout *layout)
                           "D, T and S",
                           STR_ARG(x->name));
     if (layout->sizes[tag] == 0 && (tag == LAYOUT_A || tag == LAYOUT_E)) {
+        if (e->refused == layout) // once is enough
+            return value_error();
+        e->refused = layout;
         elab_error(e, layout->at, "layout %.*s: %.*s", STR_ARG(layout->text),
                    STR_ARG(layout_missing(e->perm, layout)));
         diag_note(e->dx, x->at, "`.%.*s` is read here", STR_ARG(x->name));
