@@ -342,4 +342,27 @@ void buf_quoted(Buf *buf, Str s)
     buf_char(buf, '"');
 }
 
+void buf_word(Buf *buf, Str s)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-+=./,:@%";
+    bool is_plain = s.len > 0;
+    for (size_t i = 0; i < s.len; i++) {
+        is_plain = is_plain && memchr(plain, s.ptr[i], sizeof plain - 1) != NULL;
+    }
+    if (is_plain) {
+        buf_add(buf, s);
+        return;
+    }
+    buf_char(buf, '\'');
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] == '\'') {
+            buf_add(buf, STR("'\\''"));
+        } else {
+            buf_char(buf, s.ptr[i]);
+        }
+    }
+    buf_char(buf, '\'');
+}
+
 Str buf_str(const Buf *buf) { return (Str){buf->len > 0 ? buf->ptr : "", buf->len}; }

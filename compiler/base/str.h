@@ -55,6 +55,8 @@ void buf_vformat(Buf *buf, const char *format, va_list args);
 void buf_double(Buf *buf, double x);
 // `s` in double quotes; quotes, backslashes and bytes under 32 escaped (\" \\ \n \xHH).
 void buf_quoted(Buf *buf, Str s);
+// `s` as one word of a shell, in single quotes if need be.
+void buf_word(Buf *buf, Str s);
 Str buf_str(const Buf *buf);
 
 #endif

@@ -2,6 +2,7 @@
 #include "driver/run.h"
 #include "runtime/abi.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 static const OptionId options[] = {OPT_show, OPT_output};
@@ -19,9 +20,10 @@ static const char *const show_names[SHOW_count] = {"steps", "weights", "spec", "
 
 typedef struct Inspection {
     Call *call;
-    SlModel *model;
+    SlModel *model; // NULL: this machine cannot run it
+    void *handle;   // of the shared object then
     const SlAbiModel *table;
-    const SlAbiVariant *variant; // the one that this machine would run
+    const SlAbiVariant *variant; // the one that this machine would run, or the first
     Buf text;
 } Inspection;
 
@@ -35,26 +37,43 @@ static const void *at(const void *array, uint32_t i)
 
 // ---- sizes ----
 
+// One step of postfix code over a stack of n sizes. False: it is no such code.
+static bool apply(Arena *arena, const SlAbiEntry *entry, const SlAbiInst *inst, const Size **stack,
+                  size_t *n)
+{
+    if (inst->op == SL_X_CONST) {
+        stack[(*n)++] = size_int(arena, inst->value);
+        return true;
+    }
+    if (inst->op == SL_X_SYMBOL) {
+        if (inst->value < 0 || inst->value >= entry->nsymbols) {
+            return false;
+        }
+        const SlAbiSymbol *symbol = at(entry->symbols, (uint32_t)inst->value);
+        stack[(*n)++] = size_symbol(arena, str_from(symbol->name));
+        return true;
+    }
+    if (*n < 2) {
+        return false;
+    }
+    const Size *y = stack[--*n];
+    const Size *x = stack[--*n];
+    int64_t d = 0;
+    stack[(*n)++] = inst->op == SL_X_ADD                    ? size_add(arena, x, y)
+                    : inst->op == SL_X_MUL                  ? size_mul(arena, x, y)
+                    : y && size_is_int(y, &d) && x && d > 0 ? size_div(arena, x, d)
+                                                            : NULL;
+    return true;
+}
+
 // Postfix code as a size, to be printed; NULL if it does not fit.
 static const Size *size_of(Arena *arena, const SlAbiEntry *entry, const SlAbiExpr *expr)
 {
     const Size **stack = arena_new(arena, const Size *, expr->n + 1);
     size_t n = 0;
     for (uint64_t i = 0; i < expr->n; i++) {
-        const SlAbiInst *inst = &expr->code[i];
-        if (inst->op == SL_X_CONST) {
-            stack[n++] = size_int(arena, inst->value);
-        } else if (inst->op == SL_X_SYMBOL) {
-            const SlAbiSymbol *symbol = at(entry->symbols, (uint32_t)inst->value);
-            stack[n++] = size_symbol(arena, str_from(symbol->name));
-        } else {
-            const Size *y = stack[--n];
-            const Size *x = stack[--n];
-            int64_t d = 0;
-            stack[n++] = inst->op == SL_X_ADD      ? size_add(arena, x, y)
-                         : inst->op == SL_X_MUL    ? size_mul(arena, x, y)
-                         : y && size_is_int(y, &d) ? size_div(arena, x, d)
-                                                   : NULL;
+        if (!apply(arena, entry, &expr->code[i], stack, &n)) {
+            return NULL;
         }
     }
     return n == 1 ? stack[0] : NULL;
@@ -210,10 +229,9 @@ static void print_weights(Inspection *in)
     }
 }
 
-static void print_text(Inspection *in, SlText which)
+static void print_text(Inspection *in, const char *text)
 {
-    const char *text = sl_model_text(in->model, which);
-    buf_add(&in->text, str_from(text));
+    buf_add(&in->text, str_from(text ? text : ""));
     if (in->text.len > 0 && in->text.ptr[in->text.len - 1] != '\n') {
         buf_char(&in->text, '\n');
     }
@@ -224,13 +242,15 @@ static void print_part(Inspection *in, Show show)
     switch (show) {
     case SHOW_steps: print_steps(in); return;
     case SHOW_weights: print_weights(in); return;
-    case SHOW_spec: print_text(in, SL_TEXT_SPEC); return;
-    case SHOW_graph: print_text(in, SL_TEXT_GRAPH); return;
-    case SHOW_prepare: print_text(in, SL_TEXT_PREPARE); return;
+    case SHOW_spec: print_text(in, in->table->spec); return;
+    case SHOW_graph: print_text(in, in->table->graph); return;
+    case SHOW_prepare: print_text(in, in->table->prepare); return;
     case SHOW_count: break;
     }
     print_summary(in);
 }
+
+// ---- opening ----
 
 static const SlAbiVariant *chosen_variant(const SlAbiModel *table, const char *target)
 {
@@ -243,22 +263,57 @@ static const SlAbiVariant *chosen_variant(const SlAbiModel *table, const char *t
     die("the model has no variant %s", target);
 }
 
+// A model for another machine of this kind can be looked at: the table names no instruction set.
+static bool open_table(Inspection *in)
+{
+    const char *path = in->call->operand;
+    Str file = strchr(path, '/') ? str_from(path) : str_format(in->call->arena, "./%s", path);
+    SlAbiQuery query = NULL;
+    in->handle = dlopen(str_cstr(in->call->arena, file), RTLD_NOW | RTLD_LOCAL);
+    void *symbol = in->handle ? dlsym(in->handle, SL_QUERY_NAME) : NULL;
+    memcpy(&query, &symbol, sizeof query); // ISO C has no conversion from a data pointer
+    in->table = query ? query(SL_ABI_VERSION) : NULL;
+    in->variant = in->table && in->table->nvariants > 0 ? in->table->variants : NULL;
+    return in->variant != NULL;
+}
+
+static bool open_model(Inspection *in)
+{
+    SlError error;
+    SlStatus status = sl_model_open(in->call->operand, NULL, &in->model, &error);
+    if (status == SL_OK) {
+        in->table = sl_model_table(in->model);
+        in->variant = chosen_variant(in->table, sl_model_text(in->model, SL_TEXT_TARGET));
+        return true;
+    }
+    if (status == SL_E_CPU && open_table(in)) {
+        diag_note(in->call->dx, (Place){0}, "it does not run here: %s", error.text);
+        return true;
+    }
+    return native_report(in->call, &error);
+}
+
+static void close_model(Inspection *in)
+{
+    sl_model_close(in->model);
+    if (in->handle) {
+        dlclose(in->handle);
+    }
+}
+
 static bool run(Call *call)
 {
     Inspection in = {.call = call, .text = {.arena = call->arena}};
-    SlError error;
     size_t show = SHOW_count;
     if (!option_choice(call, OPT_show, show_names, SHOW_count, &show)) {
         return false;
     }
-    if (sl_model_open(call->operand, NULL, &in.model, &error) != SL_OK) {
-        return native_report(call, &error);
+    bool ok = open_model(&in);
+    if (ok) {
+        print_part(&in, (Show)show);
     }
-    in.table = sl_model_table(in.model);
-    in.variant = chosen_variant(in.table, sl_model_text(in.model, SL_TEXT_TARGET));
-    print_part(&in, (Show)show);
-    sl_model_close(in.model);
-    return command_write(call, buf_str(&in.text));
+    close_model(&in);
+    return ok && command_write(call, buf_str(&in.text));
 }
 
 const Command command_inspect = {

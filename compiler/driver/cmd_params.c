@@ -17,7 +17,7 @@ typedef struct Params {
 static bool add_up(Call *call, const Graph *graph, Params *out)
 {
     size_t n;
-    const Node *const *nodes = weights_params(call->arena, graph, &n);
+    Node *const *nodes = weights_params(call->arena, graph, &n);
     *out = (Params){.items = arena_new(call->arena, Param, n)};
     for (size_t i = 0; i < n; i++) {
         const Node *node = nodes[i];

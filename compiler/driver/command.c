@@ -6,18 +6,18 @@
 #include <string.h>
 
 typedef struct OptionInfo {
-    char letter;
     const char *name;
     const char *argument; // NULL: a flag
-    bool is_many;
     const char *help;
+    char letter;
+    bool is_many;
 } OptionInfo;
 
 static const OptionInfo infos[OPT_count] = {
 #define REPEAT_once false
 #define REPEAT_many true
 #define OPTION(id, letter, name, argument, repeat, help)                                           \
-    [OPT_##id] = {letter, name, argument, REPEAT_##repeat, help},
+    [OPT_##id] = {name, argument, help, letter, REPEAT_##repeat},
 #include "driver/options.def"
 };
 

@@ -96,7 +96,5 @@ void text_plural(Buf *buf, uint64_t n, const char *what); // 12 kernels
 // A space, and more of them until `width` bytes stand behind `begin`.
 void text_pad(Buf *buf, size_t begin, size_t width);
 void text_json(Buf *buf, Str s); // "…", escaped as JSON wants it
-// One word of a shell: quoted if need be.
-void text_word(Buf *buf, Str word);
 
 #endif

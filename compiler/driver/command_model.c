@@ -109,7 +109,7 @@ static void add_flag(Buf *flags, OptionId id, const char *value)
 {
     buf_format(flags, "%s%s%s", flags->len > 0 ? " " : "", option_name(id),
                id == OPT_level ? "" : " ");
-    text_word(flags, str_from(value));
+    buf_word(flags, str_from(value));
 }
 
 // What changes the result, in one order, and nothing of where files lie.

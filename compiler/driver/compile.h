@@ -28,7 +28,7 @@ bool spec_read(Arena *arena, Diag *dx, const char *spec, FrontFile *out);
 typedef struct Weights Weights;
 
 // A model's parameters in order, [*n]; where passes have made a `prepare`, they are in it.
-const Node *const *weights_params(Arena *arena, const Graph *graph, size_t *n);
+Node *const *weights_params(Arena *arena, const Graph *graph, size_t *n);
 // The parameters' values from a file, all of them checked: what is missing or of another shape is
 // listed at once, what is not used is one note. NULL after a report.
 Weights *weights_open(Arena *arena, Diag *dx, const Graph *graph, const char *path);

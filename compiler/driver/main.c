@@ -76,7 +76,7 @@ static void set_repro(Arena *arena, int argc, char **argv)
                        "from\n  sluice"));
     for (int i = 1; i < argc; i++) {
         buf_char(&text, ' ');
-        text_word(&text, str_from(argv[i]));
+        buf_word(&text, str_from(argv[i]));
     }
     diag_set_repro(text.ptr);
 }

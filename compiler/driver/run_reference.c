@@ -188,11 +188,10 @@ static bool give_param(void *ctx, const Node *node, EvalTensor *out)
 }
 
 // A graph as text may be one that passes have changed: its constants come from its `prepare`.
-static bool give_constant(const Reference *rf, const Node *node, EvalTensor *out)
+static bool give_constant(Reference *rf, const Node *node, EvalTensor *out)
 {
     const Graph *prepare = rf->graph->prepare;
-    EvalOptions options = {
-        .threads = rf->options->threads, .leaf = give_param, .ctx = (void *)(uintptr_t)rf};
+    EvalOptions options = {.threads = rf->options->threads, .leaf = give_param, .ctx = rf};
     EvalTensor value;
     for (size_t i = 0; prepare && i < prepare->outputs.n; i++) {
         if (str_equal(prepare->outputs.items[i].name, node->attr.name)) {
@@ -211,7 +210,7 @@ static bool give_constant(const Reference *rf, const Node *node, EvalTensor *out
 
 static bool give_leaf(void *ctx, const Node *node, EvalTensor *out)
 {
-    const Reference *rf = ctx;
+    Reference *rf = ctx;
     if (node->op == OP_param) {
         return give_param(ctx, node, out);
     }

@@ -93,15 +93,21 @@ static bool check_present(Call *call, const StFile *file, const Port *ports, siz
     return nmissing == 0;
 }
 
+static bool is_port(const Port *ports, size_t n, Str name)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (str_equal(ports[i].name, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void note_unused(Call *call, const StFile *file, const Port *ports, size_t n)
 {
-    Map used = {.arena = call->arena};
     Buf names = {.arena = call->arena};
-    for (size_t i = 0; i < n; i++) {
-        map_put(&used, ports[i].name, (void *)(uintptr_t)&ports[i]);
-    }
     for (size_t i = 0; i < file->n; i++) {
-        if (!map_has(&used, file->tensors[i].name)) {
+        if (!is_port(ports, n, file->tensors[i].name)) {
             buf_format(&names, "%s%.*s", names.len > 0 ? ", " : "", STR_ARG(file->tensors[i].name));
         }
     }

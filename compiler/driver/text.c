@@ -1,7 +1,5 @@
-// Numbers and texts as people, JSON and shells want them.
+// Numbers and texts as people and JSON want them.
 #include "driver/command.h"
-
-#include <string.h>
 
 void text_count(Buf *buf, uint64_t n)
 {
@@ -37,7 +35,8 @@ void text_bytes(Buf *buf, uint64_t n)
         buf_format(buf, "%u bytes", (unsigned)n);
         return;
     }
-    for (; value >= 999.95; value /= 1000) {
+    while (value >= 999.95) { // or it would be shown as 1000.0
+        value /= 1000;
         unit++;
     }
     buf_format(buf, "%.1f %s", value, units[unit]);
@@ -58,27 +57,4 @@ void text_json(Buf *buf, Str s)
         }
     }
     buf_char(buf, '"');
-}
-
-void text_word(Buf *buf, Str word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_-+=./,:@%";
-    bool is_plain = word.len > 0;
-    for (size_t i = 0; i < word.len; i++) {
-        is_plain = is_plain && memchr(plain, word.ptr[i], sizeof plain - 1) != NULL;
-    }
-    if (is_plain) {
-        buf_add(buf, word);
-        return;
-    }
-    buf_char(buf, '\'');
-    for (size_t i = 0; i < word.len; i++) {
-        if (word.ptr[i] == '\'') {
-            buf_add(buf, STR("'\\''"));
-        } else {
-            buf_char(buf, word.ptr[i]);
-        }
-    }
-    buf_char(buf, '\'');
 }

@@ -44,8 +44,7 @@ static bool is_good(const StFile *file, const Node *param)
 }
 
 // Lists every parameter that the file lacks or holds in another shape; false if there is one.
-static bool check_params(Arena *a, Diag *dx, const Node *const *params, size_t n,
-                         const StFile *file)
+static bool check_params(Arena *a, Diag *dx, Node *const *params, size_t n, const StFile *file)
 {
     size_t nbad = 0;
     for (size_t i = 0; i < n; i++) {
@@ -70,12 +69,11 @@ static bool check_params(Arena *a, Diag *dx, const Node *const *params, size_t n
     return false;
 }
 
-static void note_unused(Arena *a, Diag *dx, const Node *const *params, size_t nparams,
-                        const StFile *file)
+static void note_unused(Arena *a, Diag *dx, Node *const *params, size_t nparams, const StFile *file)
 {
     Map used = {.arena = a};
     for (size_t i = 0; i < nparams; i++) {
-        map_put(&used, params[i]->attr.name, (void *)(uintptr_t)params[i]);
+        map_put(&used, params[i]->attr.name, params[i]);
     }
     size_t n = 0;
     Buf names = {.arena = a};
@@ -92,9 +90,9 @@ static void note_unused(Arena *a, Diag *dx, const Node *const *params, size_t np
     }
 }
 
-const Node *const *weights_params(Arena *arena, const Graph *graph, size_t *n)
+Node *const *weights_params(Arena *arena, const Graph *graph, size_t *n)
 {
-    VEC(const Node *) params = {0};
+    VEC(Node *) params = {0};
     for (; graph; graph = graph->prepare) {
         for (size_t i = 0; i < graph->nodes.n; i++) {
             if (graph->nodes.items[i]->op == OP_param) {
@@ -113,7 +111,7 @@ Weights *weights_open(Arena *arena, Diag *dx, const Graph *graph, const char *pa
         return NULL;
     }
     size_t nparams;
-    const Node *const *params = weights_params(arena, graph, &nparams);
+    Node *const *params = weights_params(arena, graph, &nparams);
     if (!check_params(arena, dx, params, nparams, file)) {
         st_close(file);
         return NULL;

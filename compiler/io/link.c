@@ -43,12 +43,15 @@ static const char *find_linker(Arena *arena, Diag *dx)
     return NULL;
 }
 
-static void say(const char *const *argv)
+static void say(Arena *arena, const char *const *argv)
 {
+    Buf line = {.arena = arena};
+    buf_char(&line, '+');
     for (size_t i = 0; argv[i]; i++) {
-        fprintf(stderr, "%s%s", i ? " " : "+ ", argv[i]);
+        buf_char(&line, ' ');
+        buf_word(&line, str_from(argv[i]));
     }
-    fputc('\n', stderr);
+    fprintf(stderr, "%s\n", line.ptr);
 }
 
 // Runs a command with nothing on its standard input.
@@ -87,12 +90,14 @@ static bool link_in(Arena *arena, Diag *dx, const char *work, Str object, bool s
             linker, "-shared", "--build-id=none", "-z", "relro", "-z", "now", "-z", "noexecstack",
             "-z",   "text",    "--no-undefined",  "-o", so,      in,   NULL};
         if (say_commands) {
-            say(argv);
+            say(arena, argv);
         }
         ok = run(dx, argv) && file_read(arena, dx, so, MOST_CODE, out);
     }
-    unlink(in);
     unlink(so);
+    if (!say_commands) {
+        unlink(in);
+    }
     return ok;
 }
 
@@ -107,6 +112,6 @@ bool link_shared(Arena *arena, Diag *dx, const char *folder, Str object, bool sa
         return false;
     }
     bool ok = link_in(arena, dx, work, object, say_commands, out);
-    rmdir(work);
+    rmdir(work); // unless the object stays in it
     return ok;
 }

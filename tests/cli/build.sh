@@ -107,7 +107,10 @@ mv tiny.so real.so && ln -s real.so link.so
 status 0 build tiny.slu --seq 3 --random 2 -o link.so
 [ -L link.so ] || fail 'the link is gone'
 
-# -v shows what is run.
-status 0 build tiny.slu --seq 3 --random 1 -v
+# -v shows what is run, so that it can be run again.
+mkdir 'a b'
+status 0 build tiny.slu --seq 3 --random 1 -v -o 'a b/tiny.so'
 says '+ ld'
+sed -n 's/^+ //p' ../stderr.txt | sh || fail 'the command that -v shows cannot be run'
+[ -s "$(echo 'a b'/.sluice-*/model.so)" ] || fail 'the command that -v shows makes nothing'
 finish

@@ -328,6 +328,27 @@ static void test_quoting(void **state)
     assert_text(buf_str(&empty), "\"\"");
 }
 
+static void test_words_of_a_shell(void **state)
+{
+    (void)state;
+    static const char *const words[][2] = {
+        {"a-b_1.so", "a-b_1.so"},
+        {"--set", "--set"},
+        {"x=1,2", "x=1,2"},
+        {"", "''"},
+        {"a b", "'a b'"},
+        {"$HOME", "'$HOME'"},
+        {"it's", "'it'\\''s'"},
+        {"\xc3\xa4", "'\xc3\xa4'"},
+        {"*", "'*'"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        Buf buf = {.arena = arena};
+        buf_word(&buf, str_from(words[i][0]));
+        assert_text(buf_str(&buf), words[i][1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_the_nearest_name),
         cmocka_unit_test(test_buffers_grow),
         cmocka_unit_test(test_quoting),
+        cmocka_unit_test(test_words_of_a_shell),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
