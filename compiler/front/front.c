@@ -157,6 +157,8 @@ static void *run_job(void *ctx)
 Graph *front_elaborate(Arena *arena, Diag *dx, const FrontSpec *spec, const FrontOptions *options,
                        FrontReport *report)
 {
+    if (diag_full(dx)) // nothing more would be said of it
+        return NULL;
     Job job = {arena, dx, spec, options, report, NULL};
     pthread_attr_t attributes;
     pthread_t thread;
@@ -178,6 +180,8 @@ Graph *front_elaborate(Arena *arena, Diag *dx, const FrontSpec *spec, const Fron
 
 static const File *parse_text(Arena *arena, Diag *dx, const FrontFile *file)
 {
+    if (diag_full(dx))
+        return NULL;
     return parse_file(arena, dx, diag_source(arena, file->name, file->text, false));
 }
 

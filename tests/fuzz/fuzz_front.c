@@ -22,18 +22,18 @@ static void check(bool ok, const char *what)
 }
 
 // A graph that verifies, or a message.
-static void check_graph(const Diag *dx, const Graph *graph, size_t nerrors)
+static void try_spec(Arena *arena, const FrontSpec *spec, const FrontOptions *options)
 {
-    Buf why = {0};
-    check((graph == NULL) == (diag_nerrors(dx) > nerrors), "a graph or an error, not both");
-    if (graph) {
-        why.arena = graph->arena;
-        check(graph_verify(graph, &why), "the graph does not verify");
-    }
+    Diag *dx = diag_create(arena);
+    const Graph *graph = front_elaborate(arena, dx, spec, options, NULL);
+    Buf why = {.arena = arena};
+    check((graph == NULL) == (diag_nerrors(dx) > 0), "a graph or an error, not both");
+    check(!graph || graph_verify(graph, &why), "the graph does not verify");
 }
 
-static void try_file(Arena *arena, Diag *dx, Str text)
+static void try_file(Arena *arena, Str text)
 {
+    Diag *dx = diag_create(arena);
     FrontFile file = {STR("fuzz.slu"), STR("fuzz.slu"), text};
     FrontSpec spec = {.file = &file};
     Buf once = {.arena = arena};
@@ -43,11 +43,10 @@ static void try_file(Arena *arena, Diag *dx, Str text)
         check(front_print_ast(arena, dx, &printed, &twice), "printed text does not parse");
         check(str_equal(buf_str(&once), buf_str(&twice)), "printed text prints otherwise");
     }
-    size_t nerrors = diag_nerrors(dx);
-    check_graph(dx, front_elaborate(arena, dx, &spec, NULL, NULL), nerrors);
+    try_spec(arena, &spec, NULL);
 }
 
-static void try_setting(Arena *arena, Diag *dx, Str text)
+static void try_setting(Arena *arena, Str text)
 {
     static const char model[] = "model m(a = 1, b = \"t\", ..) { input x: f32[n, 4] check a == a, "
                                 "\"{a}\" output y = pool(x, ..) }";
@@ -55,15 +54,13 @@ static void try_setting(Arena *arena, Diag *dx, Str text)
     FrontFile file = {STR("fuzz.slu"), STR("fuzz.slu"), str_from(model)};
     FrontSpec spec = {.file = &file};
     FrontOptions options = {.settings = settings, .nsettings = 2};
-    size_t nerrors = diag_nerrors(dx);
-    check_graph(dx, front_elaborate(arena, dx, &spec, &options, NULL), nerrors);
+    try_spec(arena, &spec, &options);
 }
 
-static void try_layout(Arena *arena, Diag *dx, Str text)
+static void try_layout(Arena *arena, Str text)
 {
     FrontSpec spec = {.layout = text};
-    size_t nerrors = diag_nerrors(dx);
-    check_graph(dx, front_elaborate(arena, dx, &spec, NULL, NULL), nerrors);
+    try_spec(arena, &spec, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -77,13 +74,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > MOST_BYTES)
         return -1;
     Arena *arena = arena_create();
-    Diag *dx = diag_create(arena);
     Str text = {(const char *)data, size};
     if (front_is_layout(text))
-        try_layout(arena, dx, text);
+        try_layout(arena, text);
     else if (size <= MOST_SETTING_BYTES)
-        try_setting(arena, dx, text);
-    try_file(arena, dx, text);
+        try_setting(arena, text);
+    try_file(arena, text);
     arena_destroy(arena);
     return 0;
 }
