@@ -183,7 +183,9 @@ static Val size_expr(KernelGen *k, const Expr *e)
 static Val index_expr(KernelGen *k, const Expr *e)
 {
     Gen *g = k->g;
-    Val out = scalar_val(LLVMBuildTrunc(g->builder, kernel_size(k, e->index.base), g->i32, ""), 0);
+    LLVMValueRef base = kernel_size(k, e->index.base);
+    scope_goto(k, 0);
+    Val out = scalar_val(LLVMBuildTrunc(g->builder, base, g->i32, ""), 0);
     const Size *step = NULL;
     for (size_t i = 0; i < e->index.nterms; i++) {
         const AffineTerm *term = &e->index.terms[i];

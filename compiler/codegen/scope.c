@@ -104,20 +104,20 @@ uint32_t scope_lanes_level(const KernelGen *k)
 
 void scope_forget(KernelGen *k, uint64_t buffers)
 {
-    // Memos of enclosing scopes go too: their counts are then too high, but what lies above a
-    // scope's beginning by mistake is only dropped sooner.
     size_t n = 0;
+    size_t scope = 0;
     for (size_t i = 0; i < k->memos.n; i++) {
+        for (; scope < k->scopes.n && k->scopes.items[scope].nmemo == i; scope++) {
+            k->scopes.items[scope].nmemo = n;
+        }
         if ((k->memos.items[i].val.reads & buffers) == 0) {
             k->memos.items[n++] = k->memos.items[i];
         }
     }
-    k->memos.n = n;
-    for (size_t i = 0; i < k->scopes.n; i++) {
-        if (k->scopes.items[i].nmemo > n) {
-            k->scopes.items[i].nmemo = n;
-        }
+    for (; scope < k->scopes.n; scope++) {
+        k->scopes.items[scope].nmemo = n;
     }
+    k->memos.n = n;
 }
 
 // Whether the memo was made for the lanes that are now current.

@@ -226,16 +226,26 @@ static LLVMValueRef symbols_constant(TableGen *t)
     return image_constant(t, &image, "symbols");
 }
 
+static uint32_t check_op(SizeOp op)
+{
+    switch (op) {
+    case SIZE_eq: return SL_CHECK_EQ;
+    case SIZE_ne: return SL_CHECK_NE;
+    case SIZE_le: return SL_CHECK_LE;
+    case SIZE_lt: return SL_CHECK_LT;
+    case SIZE_gt:
+    case SIZE_ge: break;
+    }
+    die("a check by %s", size_op_text(op));
+}
+
 static LLVMValueRef checks_constant(TableGen *t)
 {
     Image image = new_image(t);
     for (size_t i = 0; i < t->program->checks.n; i++) {
         const ProgramCheck *from = &t->program->checks.items[i];
         SlAbiCheck c = {.size = sizeof c};
-        if (from->op != SIZE_eq && from->op != SIZE_le && from->op != SIZE_lt) {
-            die("a check by %s", size_op_text(from->op));
-        }
-        c.op = from->op == SIZE_eq ? SL_CHECK_EQ : from->op == SIZE_le ? SL_CHECK_LE : SL_CHECK_LT;
+        c.op = check_op(from->op);
         c.left = image_expr(t, &image, offsetof(SlAbiCheck, left), from->left);
         c.right = image_expr(t, &image, offsetof(SlAbiCheck, right), from->right);
         image_text(t, &image, offsetof(SlAbiCheck, text), from->text);

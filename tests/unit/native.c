@@ -1,13 +1,19 @@
 // Native code of kernels: emitted, linked, loaded, called.
+#define _DEFAULT_SOURCE // MAP_ANONYMOUS
 #include "native.h"
 
+#include "codegen/codegen.h"
+#include "loop/loop.h"
+
 #include <dlfcn.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -174,4 +180,118 @@ uint32_t native_run(const Native *native, const Kernel *kernel, size_t i, const 
     }
     free(scratch);
     return fault;
+}
+
+// ---- against the evaluator ----------------------------------------------------------------------
+
+Data native_data(Arena *a, DType dtype, int64_t count)
+{
+    return (Data){dtype, count, arena_alloc(a, (size_t)count * dtype_bytes(dtype), 64)};
+}
+
+// Memory between two pages that cannot be touched.
+typedef struct Guarded {
+    uint8_t *map;
+    size_t map_bytes;
+    uint8_t *data;
+    size_t bytes;
+} Guarded;
+
+static Guarded guard(const Data *d, bool at_end)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    Guarded g = {.bytes = (size_t)d->count * dtype_bytes(d->dtype)};
+    size_t inner = (g.bytes + page - 1) / page * page;
+    g.map_bytes = inner + 2 * page;
+    g.map = mmap(NULL, g.map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(g.map != MAP_FAILED);
+    if (inner > 0) {
+        assert_int_equal(mprotect(g.map + page, inner, PROT_READ | PROT_WRITE), 0);
+    }
+    g.data = g.map + page + (at_end ? inner - g.bytes : 0);
+    if (g.bytes > 0) {
+        memcpy(g.data, d->bytes, g.bytes);
+    }
+    return g;
+}
+
+static double element(const Data *d, const void *bytes, int64_t i)
+{
+    if (d->dtype == DT_f32) {
+        return (double)((const float *)bytes)[i];
+    }
+    return d->dtype == DT_i32 ? ((const int32_t *)bytes)[i] : ((const uint8_t *)bytes)[i];
+}
+
+static bool is_close(double x, double expected, double tolerance)
+{
+    if (isnan(expected)) {
+        return isnan(x);
+    }
+    if (isinf(expected) || tolerance == 0) {
+        return x == expected;
+    }
+    return fabs(x - expected) <= tolerance * (1 + fabs(expected));
+}
+
+static void show_failure(const Kernel *kernel, size_t operand, int64_t i, double got, double want)
+{
+    Arena *a = arena_create();
+    Buf text = {.arena = a};
+    kernel_print(&text, kernel);
+    fprintf(stderr, "%s%.*s[%lld]: native %a, evaluated %a\n", text.ptr,
+            STR_ARG(kernel->buffers.items[operand].name), (long long)i, got, want);
+    arena_destroy(a);
+    fail();
+}
+
+static void compare(const Kernel *kernel, size_t operand, const Data *d, const void *got,
+                    const void *want, double tolerance)
+{
+    for (int64_t i = 0; i < d->count; i++) {
+        double x = element(d, got, i);
+        double y = element(d, want, i);
+        if (!is_close(x, y, d->dtype == DT_f32 ? tolerance : 0)) {
+            show_failure(kernel, operand, i, x, y);
+        }
+    }
+}
+
+void native_check(const Native *native, const Kernel *kernel, size_t i, const SizeBinding *symbols,
+                  size_t nsymbols, const Data *data, double tolerance)
+{
+    size_t n = kernel->noperands;
+    Arena *a = arena_create();
+    void **expected = arena_new(a, void *, n);
+    int64_t *counts = arena_new(a, int64_t, n);
+    int64_t *values = arena_new(a, int64_t, nsymbols + 1);
+    for (size_t s = 0; s < nsymbols; s++) {
+        values[s] = symbols[s].value;
+    }
+    for (size_t o = 0; o < n; o++) {
+        size_t bytes = (size_t)data[o].count * dtype_bytes(data[o].dtype);
+        assert_int_equal(data[o].dtype, kernel->buffers.items[o].dtype);
+        expected[o] = arena_alloc(a, bytes, 64);
+        memcpy(expected[o], data[o].bytes, bytes);
+        counts[o] = data[o].count;
+    }
+    uint32_t fault = 0;
+    Buf why = {.arena = a};
+    if (!kernel_eval(kernel, symbols, nsymbols, expected, counts, &fault, &why)) {
+        fail_msg("%.*s", STR_ARG(buf_str(&why)));
+    }
+    Guarded *guarded = arena_new(a, Guarded, n);
+    void **operands = arena_new(a, void *, n);
+    for (int run = 0; run < 2; run++) {
+        for (size_t o = 0; o < n; o++) {
+            guarded[o] = guard(&data[o], run == 0);
+            operands[o] = guarded[o].data;
+        }
+        assert_int_equal(native_run(native, kernel, i, values, operands), fault);
+        for (size_t o = 0; o < n; o++) {
+            compare(kernel, o, &data[o], operands[o], expected[o], tolerance);
+            munmap(guarded[o].map, guarded[o].map_bytes);
+        }
+    }
+    arena_destroy(a);
 }

@@ -24,6 +24,21 @@ void native_close(Native *native);
 // Calls kernel number `i`, every part; symbols: [nsymbols] values. Returns the fault word.
 uint32_t native_run(const Native *native, const Kernel *kernel, size_t i, const int64_t *symbols,
                     void *const *operands);
+
+// What a buffer of a test holds.
+typedef struct Data {
+    DType dtype;
+    int64_t count;
+    void *bytes; // float, int32_t or uint8_t; of an output: what is there before
+} Data;
+
+Data native_data(Arena *a, DType dtype, int64_t count); // zeros
+// Runs the kernel natively, twice, and by the evaluator, and compares the outputs and the fault:
+// f32 by |y - e| <= tolerance · (1 + |e|), 0 for equality. data: [noperands]. Inputs and outputs
+// end at memory that cannot be touched, and in the second run begin at it.
+void native_check(const Native *native, const Kernel *kernel, size_t i, const SizeBinding *symbols,
+                  size_t nsymbols, const Data *data, double tolerance);
+
 // Text of a kind of output.
 Str native_text(Arena *a, const Program *program, const CodegenTarget *target, CodegenKind kind);
 
