@@ -62,6 +62,7 @@ typedef struct SlAbiSymbol {
 #define SL_CHECK_EQ 0u
 #define SL_CHECK_LE 1u
 #define SL_CHECK_LT 2u
+#define SL_CHECK_NE 3u
 
 /* Made before the first step: left op right, or the run is refused with `text`. */
 typedef struct SlAbiCheck {

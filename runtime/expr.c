@@ -193,14 +193,17 @@ SlStatus sli_check_symbols(const SlAbiEntry *entry, const int64_t *symbols, uint
 SlStatus sli_check_checks(const SlAbiEntry *entry, const int64_t *symbols, SlError *error)
 {
     static const char *const words[] = {
-        [SL_CHECK_EQ] = "==", [SL_CHECK_LE] = "<=", [SL_CHECK_LT] = "<"};
+        [SL_CHECK_EQ] = "==", [SL_CHECK_LE] = "<=", [SL_CHECK_LT] = "<", [SL_CHECK_NE] = "!="};
     for (uint32_t i = 0; i < entry->nchecks; i++) {
         const SlAbiCheck *check = sli_at(entry->checks, i);
         int64_t a;
         int64_t b;
         if (!sli_eval(&check->left, symbols, &a) || !sli_eval(&check->right, symbols, &b))
             return SL_FAIL(error, SL_E_OVERFLOW, "a size overflows in the check: %s", check->text);
-        bool holds = check->op == SL_CHECK_EQ ? a == b : check->op == SL_CHECK_LE ? a <= b : a < b;
+        bool holds = check->op == SL_CHECK_EQ   ? a == b
+                     : check->op == SL_CHECK_NE ? a != b
+                     : check->op == SL_CHECK_LE ? a <= b
+                                                : a < b;
         if (!holds)
             return SL_FAIL(error, SL_E_CHECK, "%s (%lld %s %lld does not hold)", check->text,
                            (long long)a, words[check->op], (long long)b);

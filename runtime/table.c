@@ -51,7 +51,7 @@ static bool checks_ok(const SlAbiEntry *entry)
         return false;
     for (uint32_t i = 0; i < entry->nchecks; i++) {
         const SlAbiCheck *check = sli_at(entry->checks, i);
-        if (!check->text || check->op > SL_CHECK_LT ||
+        if (!check->text || check->op > SL_CHECK_NE ||
             !sli_expr_ok(&check->left, entry->nsymbols) ||
             !sli_expr_ok(&check->right, entry->nsymbols))
             return false;

@@ -120,7 +120,7 @@ static void print_io(Inspection *in, const SlAbiEntry *entry, const char *kind, 
 static void print_check(Inspection *in, const SlAbiEntry *entry, const SlAbiCheck *check)
 {
     static const char *const ops[] = {
-        [SL_CHECK_EQ] = "==", [SL_CHECK_LE] = "<=", [SL_CHECK_LT] = "<"};
+        [SL_CHECK_EQ] = "==", [SL_CHECK_LE] = "<=", [SL_CHECK_LT] = "<", [SL_CHECK_NE] = "!="};
     buf_add(&in->text, STR("  check   "));
     print_expr(in, entry, &check->left);
     buf_format(&in->text, " %s ", ops[check->op]);
@@ -290,7 +290,8 @@ static bool open_model(Inspection *in)
         diag_note(in->call->dx, (Place){0}, "it does not run here: %s", error.text);
         return true;
     }
-    return native_report(in->call, &error);
+    native_report(in->call, &error);
+    return false;
 }
 
 static void close_model(Inspection *in)

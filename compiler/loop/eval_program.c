@@ -86,6 +86,7 @@ static bool make_checks(Run *r)
         if (!find_size(r, c->left, &left) || !find_size(r, c->right, &right))
             return false;
         bool holds = c->op == SIZE_eq   ? left == right
+                     : c->op == SIZE_ne ? left != right
                      : c->op == SIZE_le ? left <= right
                                         : left < right;
         if (!holds)

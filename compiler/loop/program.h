@@ -13,7 +13,7 @@ typedef struct ProgramSymbol {
 } ProgramSymbol;
 
 typedef struct ProgramCheck {
-    SizeOp op; // eq, le or lt
+    SizeOp op; // eq, ne, le or lt
     const Size *left;
     const Size *right;
     Str text;

@@ -55,7 +55,7 @@ static bool check_symbols(Check *c)
     }
     for (size_t i = 0; i < c->p->checks.n; i++) {
         const ProgramCheck *check = &c->p->checks.items[i];
-        if (check->op != SIZE_eq && check->op != SIZE_le && check->op != SIZE_lt)
+        if (check->op == SIZE_gt || check->op == SIZE_ge)
             return fail(c, "a check compares by %s", size_op_text(check->op));
         if (!check_size(c, check->left, "the left side", check->text) ||
             !check_size(c, check->right, "the right side", check->text))

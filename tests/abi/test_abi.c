@@ -131,7 +131,8 @@ _Static_assert(SL_ABI_F32 == 0 && SL_ABI_I32 == 1 && SL_ABI_BOOL == 2, "element 
 _Static_assert(SL_X_CONST == 0 && SL_X_SYMBOL == 1 && SL_X_ADD == 2 && SL_X_MUL == 3 &&
                    SL_X_DIV == 4,
                "operators");
-_Static_assert(SL_CHECK_EQ == 0 && SL_CHECK_LE == 1 && SL_CHECK_LT == 2, "checks");
+_Static_assert(SL_CHECK_EQ == 0 && SL_CHECK_LE == 1 && SL_CHECK_LT == 2 && SL_CHECK_NE == 3,
+               "checks");
 _Static_assert(SL_IO_RANGE == 1 && SL_IO_DEFAULT == 2 && SL_IO_SLOT == 4, "flags of inputs");
 _Static_assert(SL_OPERAND_INPUT == 0 && SL_OPERAND_OUTPUT == 1 && SL_OPERAND_ARENA == 2 &&
                    SL_OPERAND_WEIGHTS == 3 && SL_OPERAND_STATE == 4,
