@@ -120,7 +120,7 @@ bool spec_load(Arena *arena, Diag *dx, const char *spec, const FrontOptions *opt
         return load_layout(arena, dx, name, options, out);
     }
     diag_error(dx, (Place){0},
-               "%s is neither a layout such as B6-6-6H768, nor a .slu or .ir file, nor a model "
+               "`%s` is neither a layout such as B6-6-6H768, nor a .slu or .ir file, nor a model "
                "folder",
                spec);
     return false;

@@ -58,7 +58,9 @@ static void say(Arena *arena, const char *const *argv)
 static bool run(Diag *dx, const char *const *argv)
 {
     pid_t pid;
-    int error = posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)(uintptr_t)argv, environ);
+    char *const *words; // that posix_spawnp does not change
+    memcpy(&words, &argv, sizeof words);
+    int error = posix_spawnp(&pid, argv[0], NULL, NULL, words, environ);
     if (error) {
         diag_fail(dx, "cannot run %s: %s", argv[0], strerror(error));
         return false;
