@@ -165,18 +165,17 @@ static LLVMValueRef math_tanh(Gen *g, LLVMValueRef x)
                                   -5.267201364040374755859375e-2,
                                   1.64378918707370758056640625e-2}; // |x| <= 0.55
     LLVMBuilderRef b = g->builder;
-    LLVMValueRef square = LLVMBuildFMul(b, x, x, "");
-    LLVMValueRef cube = LLVMBuildFMul(b, square, x, "");
-    LLVMValueRef near = gen_fma(g, cube, POLY(g, square, poly), x);
-
     // From 9.02 on the result is 1.
     LLVMValueRef a = gen_min_or_second(g, constant_like(x, 10), magnitude(g, x));
+    LLVMValueRef square = LLVMBuildFMul(b, a, a, "");
+    LLVMValueRef cube = LLVMBuildFMul(b, square, a, "");
+    LLVMValueRef near = gen_fma(g, cube, POLY(g, square, poly), a);
     LLVMValueRef power = gen_from_bits(g, exp_bits(g, LLVMBuildFAdd(b, a, a, "")));
     LLVMValueRef below = LLVMBuildFAdd(b, power, constant_like(x, 1), "");
     LLVMValueRef part = LLVMBuildFDiv(b, constant_like(x, 2), below, "");
     LLVMValueRef far = keep_nan(g, a, LLVMBuildFSub(b, constant_like(x, 1), part, ""));
     LLVMValueRef is_near = gen_fcmp(g, LLVMRealOLT, a, constant_like(x, 0.55));
-    return gen_select(g, is_near, near, with_sign(g, far, x));
+    return with_sign(g, gen_select(g, is_near, near, far), x);
 }
 
 // The normal distribution's tail, 0.5 erfc(a / sqrt(2)), for 0 <= a <= 16: 2^-p(a). The polynomial
@@ -228,16 +227,15 @@ static LLVMValueRef math_erf(Gen *g, LLVMValueRef x)
         0.112821169197559356689453125,    -2.677797712385654449462890625e-2,
         5.009992979466915130615234375e-3, -6.0752895660698413848876953125e-4}; // |x| <= 0.84
     LLVMBuilderRef b = g->builder;
-    LLVMValueRef square = LLVMBuildFMul(b, x, x, "");
-    LLVMValueRef near = gen_fma(g, x, POLY(g, square, poly), x);
-
     LLVMValueRef a = gen_min_or_second(g, constant_like(x, 11), magnitude(g, x));
+    LLVMValueRef square = LLVMBuildFMul(b, a, a, "");
+    LLVMValueRef near = gen_fma(g, a, POLY(g, square, poly), a);
     LLVMValueRef root_two = constant_like(x, 1.41421356237309504880);
     LLVMValueRef tail = normal_tail(g, LLVMBuildFMul(b, a, root_two, ""));
     LLVMValueRef far = gen_fma(g, tail, constant_like(x, -2), constant_like(x, 1));
     far = keep_nan(g, a, far);
     LLVMValueRef is_near = gen_fcmp(g, LLVMRealOLT, a, constant_like(x, 0.84));
-    return gen_select(g, is_near, near, with_sign(g, far, x));
+    return with_sign(g, gen_select(g, is_near, near, far), x);
 }
 
 // ---- log ----------------------------------------------------------------------------------------

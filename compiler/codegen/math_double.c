@@ -84,7 +84,12 @@ static LLVMValueRef sin_turned(Gen *g, LLVMValueRef x, int64_t turn)
     return gen_select(g, is_known, to_float(g, out), constant_like(x, (double)NAN));
 }
 
-LLVMValueRef math_sin(Gen *g, LLVMValueRef x) { return sin_turned(g, x, 0); }
+LLVMValueRef math_sin(Gen *g, LLVMValueRef x)
+{
+    LLVMValueRef out = sin_turned(g, x, 0);
+    LLVMValueRef is_zero = gen_fcmp(g, LLVMRealOEQ, x, constant_like(x, 0));
+    return gen_select(g, is_zero, x, out); // with its sign
+}
 
 LLVMValueRef math_cos(Gen *g, LLVMValueRef x) { return sin_turned(g, x, 1); }
 
