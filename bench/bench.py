@@ -209,8 +209,8 @@ def time_row(specs, row, args):
     foreign = [f for f, _ in kept]
     return {**row, "reference": ready[0].name, "rounds": len(kept), "dropped": ndropped,
             "foreign": statistics.mean(foreign), "foreign_most": max(foreign),
-            "load": os.getloadavg()[0], "clock": args.clock, "gflop": models.gflop(row["model"], row["batch"],
-                                                              row["length"]),
+            "load": os.getloadavg()[0], "clock": args.clock,
+            "gflop": models.gflop(row["model"], row["batch"], row["length"]),
             "results": results}
 
 
@@ -247,12 +247,12 @@ def table(row):
              f"{row['load']:.1f}\n"]
     fma = next((r for r in row["results"].values() if r.get("gflop") and "ms" in r), None)
     if fma:
-        lines.append(f"Multiply-adds in the same rounds: {fma['gflop'] / fma['ms']['best'] * 1e3:.0f}"
-                     f" GFLOP/s best, {fma['gflop'] / fma['ms']['median'] * 1e3:.0f} median\n")
-    reference = row["reference"]
-    clock = "" if row["clock"] == "wall" else " of processors"
-    lines += [f"| contender | time{clock} / {reference}: best | median | p10-p90 | ms: best | median | "
-              f"p10-p90 | GFLOP/s best | median | max error | note |", "|---" * 11 + "|"]
+        best, median = (fma["gflop"] / fma["ms"][k] * 1e3 for k in ("best", "median"))
+        lines.append(f"Multiply-adds in the same rounds: {best:.0f} GFLOP/s best, "
+                     f"{median:.0f} median\n")
+    what = ("time" if row["clock"] == "wall" else "processors' time") + " / " + row["reference"]
+    lines += [f"| contender | {what}: best | median | p10-p90 | ms: best | median | p10-p90 | "
+              "GFLOP/s best | median | max error | note |", "|---" * 11 + "|"]
     done = [(n, r) for n, r in row["results"].items() if "ms" in r and not r.get("gflop")]
     for name, r in sorted(done, key=lambda item: item[1]["ratio"]["median"]):
         rates = [f"{row['gflop'] / r['ms'][k] * 1e3:.0f}" for k in ("best", "median")]

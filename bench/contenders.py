@@ -2,9 +2,9 @@
 
 bench.py speaks to it in lines of JSON, one answer for each:
 
-  {"do": "load", "model": …, "batch": …, "length": …, "threads": …}   → {"load_s": …, "note": …}
-  {"do": "check"}        → {"max_error": …, "rms_error": …, "spread": …} against the reference
-  {"do": "time", "untimed": …, "calls": …}                            → {"ns": [of each call]}
+  {"do": "load", "model": …, "batch": …, "length": …, "threads": …}  → {"load_s": …, "note": …}
+  {"do": "check"}   → {"max_error": …, "rms_error": …, "spread": …} against the reference
+  {"do": "time", "untimed": …, "calls": …}                           → {"ns": [of each call]}
 
 An answer {"error": …} stands for a failure.
 """
@@ -16,6 +16,7 @@ import time
 
 import numpy as np
 
+import libsluice
 import models
 
 
@@ -100,7 +101,7 @@ class Torch(Contender):
 
 class Fma(Contender):
     """No contender but the machine's state: multiply-adds in registers, in the same rounds."""
-    ROUNDS = 300000
+    ROUNDS = 2000000  # about 5 ms
 
     def load(self, case):
         self.library = ctypes.CDLL(os.path.join(self.root, "fma.so"))
@@ -110,7 +111,39 @@ class Fma(Contender):
         self.threads = case["threads"]
         self.gflop = self.threads * self.ROUNDS * self.library.fma_operations() / 1e9
 
-    CLOCKS = {"wall": time.perf_counter_ns, "cpu": time.process_time_ns}
+    def run(self):
+        self.library.fma_time(self.threads, self.ROUNDS)
+
+
+def artefact(root, name, model, length):
+    """Where the model lies that bench.py compiled for the contender `name`."""
+    return os.path.join(models.folder(root, model), f"{name}-{length}.so")
+
+
+class Sluice(Contender):
+    """argument: NAME@BUILD, the contender's name and the build folder that libsluice.so is in."""
+
+    def load(self, case):
+        name, build = self.argument.split("@", 1)
+        ids, mask = self.inputs(case)
+        with np.load(self.case_file(case, "reference.npz")) as file:
+            self.output = np.zeros(file["output"].shape, np.float32)
+        self.model = libsluice.Model(
+            build, artefact(self.root, name, case["model"], case["length"]), case["threads"])
+        self.model.give({"input_ids": ids.astype(np.int32), "attention_mask": mask.astype(np.bool_)},
+                        self.output)
+        self.note = f"{self.model.target}, {self.model.entry.nsteps} steps"
+
+    def run(self):
+        self.model.run()
+        return self.output
+
+
+KINDS = {"ort": Ort, "ort_matmul": OrtMatmul, "openvino": OpenVino,
+         "openvino_matmul": OpenVinoMatmul, "torch": Torch, "fma": Fma, "sluice": Sluice}
+FILES = {"ort": "onnx", "ort_matmul": "onnx_matmul", "openvino": "xml",
+         "openvino_matmul": "xml_matmul"}  # that export.py makes for them
+CLOCKS = {"wall": time.perf_counter_ns, "cpu": time.process_time_ns}
 
 
 def time_one(contender, clock):

@@ -67,9 +67,9 @@ def write_onnx(root, name, path, ids, mask, is_matmul):
     import torch
     if is_matmul:
         torch.einsum = matmul_einsum
-    torch.onnx.export(models.load_module(root, name), (torch.from_numpy(ids), torch.from_numpy(mask)),
-                      path, dynamo=True, opset_version=18, input_names=list(models.INPUT_NAMES),
-                      output_names=["output"])
+    example = torch.from_numpy(ids), torch.from_numpy(mask)
+    torch.onnx.export(models.load_module(root, name), example, path, dynamo=True, opset_version=18,
+                      input_names=list(models.INPUT_NAMES), output_names=["output"])
 
 
 def write_xml(onnx, path):

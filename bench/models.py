@@ -50,7 +50,7 @@ def gflop(name, batch, length):
             keys = queries
             if block > 0 and layer == 0:
                 queries //= 2
-            dense = m.hidden * (2 * queries * m.hidden + 2 * keys * m.hidden + 2 * queries * m.inner)
+            dense = 2 * m.hidden * (queries * m.hidden + keys * m.hidden + queries * m.inner)
             total += 2 * (dense + 2 * queries * keys * m.hidden)
     return batch * total / 1e9
 
