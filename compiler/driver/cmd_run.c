@@ -115,6 +115,9 @@ static bool is_folder(const char *path)
 static bool is_spec(const char *operand)
 {
     Str name = str_from(operand);
+    if (str_ends(name, STR(".so"))) {
+        return false; // of a layout too: B6-6-6H768.so
+    }
     return str_ends(name, STR(".slu")) || str_ends(name, STR(".ir")) || front_is_layout(name) ||
            is_folder(operand);
 }

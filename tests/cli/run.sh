@@ -26,6 +26,8 @@ check 0 --input in.safetensors --expect good.safetensors
 prints 'hidden : f32[1, 3, 2]  ok, equal'
 prints 'picked : i32[1, 3]  ok, equal'
 check 0 --input in.safetensors --expect good.safetensors --atol 0 --rtol 0 --threads 1
+status 0 build tiny.slu $build -O0 -o tiny0.so
+status 0 run tiny0.so --input in.safetensors --expect good.safetensors --atol 0 --rtol 0
 
 # Other types of the same values; what may be left out; what is not used.
 tensors in.safetensors x F16 1,3,4 $x,$x,$x ids I64 1,3 0,1,9 keep U8 1,3 1,0,1 more F32 1 0
@@ -100,6 +102,7 @@ check 1 --input cut.safetensors
 check 2
 says '--random-input SEED'
 status 3 run none.so --random-input 1
+status 3 run B2-2H64.so --random-input 1
 status 1 run in.safetensors --random-input 1
 
 # Made up: the same for both, another for another seed; options without effect say so.
