@@ -4,17 +4,19 @@
 // Errors are the largest found against double on dense grids (tests/unit/test_codegen_math.c holds
 // them to these figures); u is a unit in the last place of the exact result.
 //
-//   exp           1 u; 0 below -87.34, inf from 88.73 on
+//   exp           1 u; 0 below -87.336, inf from 88.723 on
 //   log           1 u
 //   tanh          2 u
 //   erf           2 u
-//   sigmoid       3 u while it is over 1e-38
-//   silu          3 u for x over -80, gelu_sigmoid 4 u for x over -5
-//   gelu          4 u for x over -1; to the left it grows as x² does: 2e-5 of the value at -12,
-//   which
-//                 is 1e-32 there; the absolute error is under 1.2e-7 · max(1, |x|)
-//   gelu_tanh     as gelu
+//   sigmoid       2.5 u for x over -80
+//   silu          2.5 u for x over -80
+//   gelu_sigmoid  2.5 u for x over -1
+//   gelu          3 u for x over -1; further left it grows: 40 u at -5, of a result of 1e-6
+//   gelu_tanh     3 u for x over -1, the same
+//   rsqrt         1.5 u: two roundings
 //   sin, cos, pow 1 u, see math_double.c
+//
+// The absolute error of all but exp, log and rsqrt is under 1.2e-7 · max(1, |x|).
 //
 // NaN gives NaN, and every limit at an infinity is the function's: gelu(-inf) is -0. Comparisons
 // are ordered so that a NaN passes through them; where one would end in integer arithmetic, x · 0
@@ -60,11 +62,10 @@ static LLVMValueRef with_sign(Gen *g, LLVMValueRef x, LLVMValueRef sign)
 // Added to a small number, it leaves its nearest integer in the low bits.
 #define ROUNDER 12582912.0 // 1.5 · 2^23
 
-#define EXP_LOW  -87.3365402  // the last float above log(2^-126)
+#define EXP_LOW  -87.3365402  // the last float above log(2^-126): from there on down e^x is 0
 #define EXP_HIGH 88.722839355 // the first one whose power is over the largest float
 
-// x · 2^n, n in the low bits of a number that ROUNDER was added to. Infinity if that is over the
-// largest float, x being under 2.
+// The bits of x · 2^n, n in the low bits of a number that ROUNDER was added to.
 static LLVMValueRef scale(Gen *g, LLVMValueRef x, LLVMValueRef rounded)
 {
     LLVMTypeRef ints = gen_like(x, g->i32);
@@ -90,20 +91,20 @@ static LLVMValueRef exp_bits(Gen *g, LLVMValueRef x)
     return scale(g, POLY(g, r, poly), rounded);
 }
 
-// x between the bounds; NaN stays.
-static LLVMValueRef clamp(Gen *g, LLVMValueRef x, double low, double high)
+// e^z for z in EXP_LOW … EXP_HIGH, where it is infinity; anything for NaN.
+static LLVMValueRef exp_clamped(Gen *g, LLVMValueRef z)
 {
-    x = gen_max_or_second(g, constant_like(x, low), x);
-    return gen_min_or_second(g, constant_like(x, high), x);
-}
-
-// e^x where it is not under 2^-126, and that where it is; anything for NaN.
-static LLVMValueRef exp_of_any(Gen *g, LLVMValueRef x)
-{
-    LLVMValueRef bits = exp_bits(g, clamp(g, x, EXP_LOW, EXP_HIGH));
+    LLVMValueRef bits = exp_bits(g, z);
     LLVMTypeRef type = LLVMTypeOf(bits);
     LLVMValueRef inf = gen_iconst(type, 0x7f800000);
     return gen_from_bits(g, gen_call(g, "llvm.smin", &type, 1, (LLVMValueRef[]){bits, inf}, 2));
+}
+
+// x between EXP_LOW and EXP_HIGH; NaN stays.
+static LLVMValueRef clamp(Gen *g, LLVMValueRef x)
+{
+    x = gen_max_or_second(g, constant_like(x, EXP_LOW), x);
+    return gen_min_or_second(g, constant_like(x, EXP_HIGH), x);
 }
 
 // NaN where x is, else y; x is finite or NaN.
@@ -114,10 +115,10 @@ static LLVMValueRef keep_nan(Gen *g, LLVMValueRef x, LLVMValueRef y)
 
 static LLVMValueRef math_exp(Gen *g, LLVMValueRef x)
 {
-    LLVMValueRef power = exp_of_any(g, x);
-    LLVMValueRef is_seen = gen_fcmp(g, LLVMRealOGE, x, constant_like(x, EXP_LOW));
-    power = gen_select(g, is_seen, power, constant_like(x, 0));
-    return keep_nan(g, clamp(g, x, EXP_LOW, EXP_HIGH), power);
+    LLVMValueRef z = clamp(g, x);
+    LLVMValueRef power = exp_clamped(g, z);
+    LLVMValueRef is_seen = gen_fcmp(g, LLVMRealOGT, z, constant_like(z, EXP_LOW));
+    return keep_nan(g, z, gen_select(g, is_seen, power, constant_like(z, 0)));
 }
 
 // x / (1 + e^-z) for a z of x's sign that is at least as steep as x: x at infinity, -0 at
@@ -125,7 +126,7 @@ static LLVMValueRef math_exp(Gen *g, LLVMValueRef x)
 static LLVMValueRef gate(Gen *g, LLVMValueRef x, LLVMValueRef z)
 {
     LLVMBuilderRef b = g->builder;
-    LLVMValueRef power = exp_of_any(g, LLVMBuildFNeg(b, z, ""));
+    LLVMValueRef power = exp_clamped(g, clamp(g, LLVMBuildFNeg(b, z, "")));
     LLVMValueRef below = LLVMBuildFAdd(b, power, constant_like(x, 1), "");
     // Finite, so that the quotient by infinity is -0. Every z down there has an infinite power.
     x = gen_max_or_second(g, constant_like(x, -1e38), x);
@@ -135,8 +136,8 @@ static LLVMValueRef gate(Gen *g, LLVMValueRef x, LLVMValueRef z)
 static LLVMValueRef math_sigmoid(Gen *g, LLVMValueRef x)
 {
     LLVMBuilderRef b = g->builder;
-    LLVMValueRef z = clamp(g, LLVMBuildFNeg(b, x, ""), EXP_LOW, EXP_HIGH);
-    LLVMValueRef power = keep_nan(g, z, exp_of_any(g, z));
+    LLVMValueRef z = clamp(g, LLVMBuildFNeg(b, x, ""));
+    LLVMValueRef power = keep_nan(g, z, exp_clamped(g, z));
     LLVMValueRef below = LLVMBuildFAdd(b, power, constant_like(x, 1), "");
     return LLVMBuildFDiv(b, constant_like(x, 1), below, "");
 }

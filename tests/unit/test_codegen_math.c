@@ -34,12 +34,12 @@ static const Promise promises[] = {
     {S_cos, 1, -INFINITY, 1e-7},
     {S_tanh, 2, -INFINITY, 1.2e-7},
     {S_erf, 2, -INFINITY, 1.2e-7},
-    {S_sigmoid, 3, -80, 1.2e-7},
+    {S_sigmoid, 2.5, -80, 1.2e-7},
     {S_relu, 0, -INFINITY, 0},
-    {S_gelu, 4, -1, 1.2e-7},
-    {S_gelu_tanh, 4, -1, 1.2e-7},
-    {S_gelu_sigmoid, 4, -1, 1.2e-7},
-    {S_silu, 3, -80, 1.2e-7},
+    {S_gelu, 3, -1, 1.2e-7},
+    {S_gelu_tanh, 3, -1, 1.2e-7},
+    {S_gelu_sigmoid, 2.5, -1, 1.2e-7},
+    {S_silu, 2.5, -80, 1.2e-7},
 };
 
 #define NPROMISES (sizeof promises / sizeof *promises)
