@@ -4,7 +4,7 @@
 const char *binary_op_text(BinaryOp op)
 {
     static const char *const texts[] = {
-#define BINARY(id, text, precedence) [BINARY_##id] = text,
+#define BINARY(id, text, precedence) [BINARY_##id] = (text),
         BINARY_OPS(BINARY)
 #undef BINARY
     };

@@ -324,6 +324,7 @@ static Value run_call(Call *c)
     Value result = ok ? run_body(c, &scope) : value_error();
     e->frame = caller;
     e->bindings.n = scope.base;
+    c->rest.passed = NULL;
     return result;
 }
 

@@ -414,17 +414,18 @@ bool elab_text(Elab *e, const Expr *x, const Scope *scope, Str *out)
 static bool path_part(Elab *e, const PathPart *part, const Scope *scope, Place at, Str *out)
 {
     Value v = part->value ? elab_eval(e, part->value, scope) : value_text(part->text);
+    at = part->value ? part->value->at : at;
     if (v.kind == VALUE_error)
         return false;
     if (v.kind != VALUE_int && v.kind != VALUE_text) {
-        elab_error(e, part->value->at, "a path takes integers and texts in brackets, not %.*s",
+        elab_error(e, at, "a path takes integers and texts in brackets, not %.*s",
                    STR_ARG(value_describe(e->perm, v)));
         return false;
     }
     *out = v.kind == VALUE_text ? v.text : value_describe(e->perm, v);
     if (out->len)
         return true;
-    elab_error(e, part->value ? part->value->at : at, "a piece of a path is empty");
+    elab_error(e, at, "a piece of a path is empty");
     return false;
 }
 

@@ -61,18 +61,19 @@ typedef struct Settings {
     Rest *rest; // integers that name no parameter: options, or free sizes
 } Settings;
 
-// The argument that a parameter of the model has, NULL if none.
-static GivenArg *find_given(const ModelCall *call, Str name)
+// Which argument a parameter of the model has; their number if it has none.
+static size_t find_given(const ModelCall *call, Str name)
 {
     const ParamList *params = &call->f->item->params.list;
-    for (size_t i = 0; i < call->args.list.n; i++) {
-        GivenArg *given = &call->args.list.items[i];
+    size_t i = 0;
+    for (; i < call->args.list.n; i++) {
+        const GivenArg *given = &call->args.list.items[i];
         bool is_positional = i < call->args.npositional;
         if (is_positional ? i < params->n && str_equal(params->items[i].name, name)
                           : str_equal(given->name, name))
-            return given;
+            break;
     }
-    return NULL;
+    return i;
 }
 
 static bool is_param(const ModelCall *call, Str name)
@@ -109,10 +110,10 @@ static bool apply_setting(Settings *s, const FrontSetting *setting)
         x->kind == EXPR_name ? (Value){.kind = VALUE_word, .word = x} : elab_eval(e, x, &scope);
     if (value.kind == VALUE_error)
         return false;
-    GivenArg *given = find_given(s->call, setting->name);
-    if (given) {
-        given->value = value;
-        given->at = at;
+    size_t given = find_given(s->call, setting->name);
+    if (given < s->call->args.list.n) {
+        s->call->args.list.items[given].value = value;
+        s->call->args.list.items[given].at = at;
     } else if (is_param(s->call, setting->name) || value.kind != VALUE_int) {
         GivenArg arg = {setting->name, value, at};
         vec_push(e->perm, &s->call->args.list, arg);

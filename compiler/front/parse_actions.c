@@ -430,14 +430,12 @@ void parse_add_arg(Parse *p, ArgList *args, Arg arg)
 {
     if (!has_room(p, args->n, arg.at))
         return;
-    const Arg *last = args->n ? &args->items[args->n - 1] : NULL;
-    const char *wrong = NULL;
-    if (last && !last->value)
-        wrong = "`..` must be the last argument";
-    else if (last && last->name.len && !arg.name.len && arg.value)
-        wrong = "a positional argument after a named one";
-    if (wrong) {
-        diag_error(p->dx, last && !last->value ? last->at : arg.at, "%s", wrong);
+    Arg last = args->n ? args->items[args->n - 1] : arg;
+    if (!last.value && args->n) {
+        diag_error(p->dx, last.at, "`..` must be the last argument");
+        p->ok = false;
+    } else if (last.name.len && !arg.name.len && arg.value) {
+        diag_error(p->dx, arg.at, "a positional argument after a named one");
         p->ok = false;
     }
     for (size_t i = 0; arg.name.len && i < args->n; i++) {

@@ -156,8 +156,9 @@ static bool match_shape(const Match *m)
         return refuse(m, (Str){0});
     size_t skipped = type->rank - nfixed; // axes that `..` stands for
     for (size_t i = 0; i < dims->n; i++) {
+        const Expr *dim = dims->items[i].size;
         size_t axis = i < rest ? i : i - 1 + skipped;
-        if (i != rest && !match_dim(m, dims->items[i].size, type->shape[axis]))
+        if (dim && !match_dim(m, dim, type->shape[axis]))
             return false;
     }
     return true;
