@@ -142,7 +142,7 @@ Native native_load(Arena *a, const Program *program, const CodegenTarget *target
 
 void native_close(Native *native) { dlclose(native->handle); }
 
-static int64_t evaluate(const SlAbiExpr *e, const int64_t *symbols)
+int64_t native_size(const SlAbiExpr *e, const int64_t *symbols)
 {
     int64_t stack[16];
     size_t n = 0;
@@ -168,13 +168,13 @@ uint32_t native_run(const Native *native, const Kernel *kernel, size_t i, const 
 {
     const SlAbiEntry *entry = native->model->variants[0].entries;
     const SlAbiStep *step = &entry->steps[i];
-    assert_true(kernel_scratch_bytes(kernel) <= evaluate(&entry->scratch_bytes, symbols));
+    assert_true(kernel_scratch_bytes(kernel) <= native_size(&entry->scratch_bytes, symbols));
     size_t bytes = (size_t)kernel_scratch_bytes(kernel);
     void *scratch = aligned_alloc(64, (bytes + 127) / 64 * 64);
     memset(scratch, 0xff, bytes); // NaN: what a kernel reads, it must have written
     uint32_t fault = 0;
     SlFrame frame = {.symbols = symbols, .operands = operands, .scratch = scratch, .fault = &fault};
-    uint32_t parts = (uint32_t)evaluate(&step->parts, symbols);
+    uint32_t parts = (uint32_t)native_size(&step->parts, symbols);
     for (uint32_t part = 0; part < parts; part++) {
         step->kernel(&frame, part, parts);
     }

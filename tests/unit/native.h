@@ -21,6 +21,7 @@ Program *native_program(Arena *a, Kernel *const *kernels, size_t n, const Str *s
                         size_t nsymbols);
 Native native_load(Arena *a, const Program *program, const CodegenTarget *target);
 void native_close(Native *native);
+int64_t native_size(const SlAbiExpr *e, const int64_t *symbols); // an expression of the table
 // Calls kernel number `i`, every part; symbols: [nsymbols] values. Returns the fault word.
 uint32_t native_run(const Native *native, const Kernel *kernel, size_t i, const int64_t *symbols,
                     void *const *operands);
