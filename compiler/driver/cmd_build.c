@@ -6,9 +6,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const OptionId options[] = {OPT_output,  OPT_weights, OPT_random,      OPT_seq,
-                                   OPT_set,     OPT_without, OPT_target,      OPT_emit,
-                                   OPT_disable, OPT_level,   OPT_verify_each, OPT_verbose};
+static const OptionId options[] = {OPT_output, OPT_weights, OPT_random,  OPT_weights_beside,
+                                   OPT_seq,    OPT_set,     OPT_without, OPT_target,
+                                   OPT_emit,   OPT_disable, OPT_level,   OPT_verify_each,
+                                   OPT_verbose};
 
 typedef enum Emit { EMIT_so, EMIT_obj, EMIT_asm, EMIT_llvm, EMIT_count } Emit;
 
@@ -66,14 +67,18 @@ static bool build_shared(Call *call, const CompileOptions *compile, const char *
     text_plural(&text, built.nkernels, "kernel");
     buf_add(&text, STR(", "));
     text_bytes(&text, built.weights_bytes);
-    buf_format(&text, " of weights, for %.*s\n", STR_ARG(compile->target.name));
+    buf_add(&text, STR(" of weights"));
+    if (compile->weights_beside && built.weights_bytes > 0) {
+        buf_format(&text, " in %s", compile_weights_path(call->arena, path));
+    }
+    buf_format(&text, ", for %.*s\n", STR_ARG(compile->target.name));
     fputs(text.ptr, stdout);
     return true;
 }
 
 static bool build_code(Call *call, const CompileOptions *compile, Emit emit, const char *path)
 {
-    static const OptionId of_weights[] = {OPT_weights, OPT_random};
+    static const OptionId of_weights[] = {OPT_weights, OPT_random, OPT_weights_beside};
     for (size_t i = 0; i < sizeof of_weights / sizeof *of_weights; i++) {
         if (option_given(call, of_weights[i])) {
             command_ineffective(call, of_weights[i], "what --emit makes holds no weights");
@@ -87,6 +92,24 @@ static bool build_code(Call *call, const CompileOptions *compile, Emit emit, con
     return ok && file_write_text(call->dx, path, buf_str(&code));
 }
 
+// Whether what is made can be written, so that nobody waits for it in vain.
+static bool check_outputs(Call *call, const CompileOptions *compile, Emit emit, const char *path)
+{
+    const char *const read[] = {call->operand, compile->weights};
+    if (!command_check_output(call, path, read, 2)) {
+        return false;
+    }
+    if (emit != EMIT_so || !compile->weights_beside) {
+        return true;
+    }
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        return command_wrong(call, "--weights-beside: %s is no file that another can lie beside",
+                             path);
+    }
+    return command_check_output(call, compile_weights_path(call->arena, path), read, 2);
+}
+
 static bool run(Call *call)
 {
     CompileOptions compile;
@@ -97,8 +120,7 @@ static bool run(Call *call)
     }
     const char *path = option_text(call, OPT_output);
     path = path ? path : default_path(call, (Emit)emit);
-    const char *const read[] = {call->operand, compile.weights};
-    if (!command_check_output(call, path, read, 2)) {
+    if (!check_outputs(call, &compile, (Emit)emit, path)) {
         return false;
     }
     if (emit != EMIT_so && compile.say_commands) {
@@ -117,7 +139,8 @@ const Command command_build = {
         "with libsluice (sluice.h); `sluice run` runs it from here.\n"
         "\n"
         "Without -o the result is named after SPEC and goes to this folder. The file appears when\n"
-        "it is whole; if anything fails, an older one stays as it is.\n",
+        "it is whole; if anything fails, an older one stays as it is. With --weights-beside there\n"
+        "are two files, OUT and OUT.weights, which belong together and stay in one folder.\n",
     .examples = "  sluice build B6-6-6H768 --seq 128 --random 1 -o funnel.so\n"
                 "  sluice build checkpoint/ --seq 128 --target native -o model.so\n"
                 "  sluice build model.slu --weights w.safetensors --set eps=1e-9 --without mask\n"

@@ -108,15 +108,17 @@ static bool read_disabled(Call *call, CompileOptions *out)
 static void add_flag(Buf *flags, OptionId id, const char *value)
 {
     buf_format(flags, "%s%s%s", flags->len > 0 ? " " : "", option_name(id),
-               id == OPT_level ? "" : " ");
-    buf_word(flags, str_from(value));
+               id == OPT_level || !value[0] ? "" : " ");
+    if (value[0]) { // else a flag
+        buf_word(flags, str_from(value));
+    }
 }
 
 // What changes the result, in one order, and nothing of where files lie.
 static Str list_flags(const Call *call, const char *target)
 {
     static const OptionId that_count[] = {OPT_seq,    OPT_set,     OPT_without, OPT_random,
-                                          OPT_target, OPT_disable, OPT_level};
+                                          OPT_target, OPT_disable, OPT_level,   OPT_weights_beside};
     Buf flags = {.arena = call->arena};
     for (size_t k = 0; k < sizeof that_count / sizeof *that_count; k++) {
         OptionId id = that_count[k];
@@ -156,6 +158,7 @@ bool command_compile(Call *call, CompileOptions *out)
     if (level && option_given(call, OPT_disable)) {
         command_ineffective(call, OPT_disable, "-O0 switches all of them off");
     }
+    out->weights_beside = option_given(call, OPT_weights_beside);
     out->only_stages = level != NULL;
     out->verify_each = option_given(call, OPT_verify_each);
     out->say_commands = option_given(call, OPT_verbose);

@@ -155,8 +155,18 @@ static bool copy_blob(Diag *dx, FileWriter *to, const Blob *blob)
     return true;
 }
 
-// The shared object's bytes, the blob on a page of its own, and the footer that says where it lies.
-static bool write_artefact(Diag *dx, const char *path, Str image, const Blob *blob)
+// The blob, which begins at byte `offset` of the file, and the footer that says so.
+static bool write_blob(Diag *dx, FileWriter *to, const Blob *blob, uint64_t offset)
+{
+    SlAbiFooter footer = {.offset = offset, .bytes = blob->bytes, .hash = blob->hash};
+    memcpy(footer.magic, SL_FOOTER_MAGIC, sizeof footer.magic);
+    bool ok = copy_blob(dx, to, blob);
+    file_write(to, &footer, sizeof footer);
+    return ok;
+}
+
+// The shared object's bytes, and the blob on a page of its own.
+static bool write_appended(Diag *dx, const char *path, Str image, const Blob *blob)
 {
     static const uint8_t zeros[PAGE];
     FileWriter *writer = file_create(dx, path);
@@ -164,18 +174,56 @@ static bool write_artefact(Diag *dx, const char *path, Str image, const Blob *bl
         return false;
     }
     file_write(writer, image.ptr, image.len);
+    size_t gap = (PAGE - image.len % PAGE) % PAGE;
     if (blob->bytes > 0) {
-        size_t gap = (PAGE - image.len % PAGE) % PAGE;
         file_write(writer, zeros, gap);
-        if (!copy_blob(dx, writer, blob)) {
+        if (!write_blob(dx, writer, blob, image.len + gap)) {
             file_abandon(writer);
             return false;
         }
-        SlAbiFooter footer = {.offset = image.len + gap, .bytes = blob->bytes, .hash = blob->hash};
-        memcpy(footer.magic, SL_FOOTER_MAGIC, sizeof footer.magic);
-        file_write(writer, &footer, sizeof footer);
     }
     return file_commit(writer);
+}
+
+const char *compile_weights_path(Arena *arena, const char *path)
+{
+    return str_cstr(arena, str_format(arena, "%s.weights", path));
+}
+
+// The shared object is of no use without its weights, so it appears last.
+static bool write_beside(Arena *arena, Diag *dx, const char *path, Str image, const Blob *blob)
+{
+    FileWriter *weights = file_create(dx, compile_weights_path(arena, path));
+    FileWriter *object = weights ? file_create(dx, path) : NULL;
+    if (object && write_blob(dx, weights, blob, 0)) {
+        file_write(object, image.ptr, image.len);
+        return file_commit_both(weights, object);
+    }
+    if (weights) {
+        file_abandon(weights);
+    }
+    if (object) {
+        file_abandon(object);
+    }
+    return false;
+}
+
+// What the artefact says of its weights.
+static void describe_weights(Arena *arena, Diag *dx, const CompileOptions *options,
+                             const char *path, const Blob *blob, ArtefactInfo *info)
+{
+    info->weights_place = blob->bytes > 0 ? SL_WEIGHTS_APPENDED : SL_WEIGHTS_NONE;
+    info->weights_bytes = blob->bytes;
+    info->weights_hash = blob->hash;
+    if (options->weights_beside && blob->bytes == 0) {
+        diag_warning(dx, (Place){0}, "--weights-beside has no effect: %s has no weights",
+                     options->spec);
+    } else if (options->weights_beside) {
+        const char *file = compile_weights_path(arena, path);
+        const char *slash = strrchr(file, '/');
+        info->weights_place = SL_WEIGHTS_BESIDE;
+        info->weights_file = str_from(slash ? slash + 1 : file);
+    }
 }
 
 static bool build(Arena *arena, Diag *dx, const CompileOptions *options, const Compiled *c,
@@ -188,17 +236,17 @@ static bool build(Arena *arena, Diag *dx, const CompileOptions *options, const C
         return false;
     }
     ArtefactInfo info = describe(arena, options, c);
-    info.weights_place = blob.bytes > 0 ? SL_WEIGHTS_APPENDED : SL_WEIGHTS_NONE;
-    info.weights_bytes = blob.bytes;
-    info.weights_hash = blob.hash;
+    describe_weights(arena, dx, options, path, &blob, &info);
     Buf object = {.arena = arena};
     CodegenOutput output = {.kind = CODEGEN_object};
     Str image;
     progress("generating code");
     bool ok = codegen_emit(arena, dx, c->program, &info, &options->target, &output, &object);
     progress(options->say_commands ? NULL : "linking"); // the line and the command would mix
-    ok = ok && link_shared(arena, dx, folder, buf_str(&object), options->say_commands, &image) &&
-         write_artefact(dx, path, image, &blob);
+    ok = ok && link_shared(arena, dx, folder, buf_str(&object), options->say_commands, &image);
+    ok =
+        ok && (info.weights_place == SL_WEIGHTS_BESIDE ? write_beside(arena, dx, path, image, &blob)
+                                                       : write_appended(dx, path, image, &blob));
     blob_close(&blob);
     *out = (Built){.nkernels = c->program->kernels.n,
                    .nsteps = c->program->steps.n,

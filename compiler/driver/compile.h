@@ -64,7 +64,8 @@ typedef struct CompileOptions {
     bool random;         // values from `seed` instead
     uint64_t seed;
     CodegenTarget target;
-    bool only_stages; // -O0
+    bool weights_beside; // in a file of their own
+    bool only_stages;    // -O0
     bool disabled[PASS_count];
     bool verify_each;
     bool say_commands;
@@ -96,6 +97,9 @@ typedef struct Built {
 // All of it: a shared object at `path` with its weights. False after a report.
 bool compile_shared(Arena *arena, Diag *dx, const CompileOptions *options, const char *path,
                     Built *out);
+
+// Where the weights of a shared object at `path` lie if they lie beside it.
+const char *compile_weights_path(Arena *arena, const char *path);
 
 // The values of a model's parameters: those that the options name, or the model folder's. NULL
 // after a report, also when there are none and the model needs them.

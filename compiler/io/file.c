@@ -275,22 +275,82 @@ void file_write(FileWriter *w, const void *data, size_t bytes)
     }
 }
 
-bool file_commit(FileWriter *w)
+static void close_file(FileWriter *w)
 {
     if (fclose(w->file) != 0 && w->error == 0) {
         w->error = errno;
     }
+}
+
+static bool put_in_place(FileWriter *w)
+{
     if (w->error == 0 && w->temp && rename(w->temp, w->path) != 0) {
         w->error = errno;
     }
-    bool is_good = w->error == 0;
-    if (!is_good) {
-        if (w->temp) {
-            unlink(w->temp);
-        }
+    return w->error == 0;
+}
+
+// Frees the writer of a closed file, which is in its place or not wanted.
+static void end(FileWriter *w, bool is_placed)
+{
+    if (!is_placed && w->temp) {
+        unlink(w->temp);
+    }
+    if (w->error != 0) {
         report(w->dx, "write", w->shown, w->error);
     }
     free_writer(w);
+}
+
+bool file_commit(FileWriter *w)
+{
+    close_file(w);
+    bool is_good = put_in_place(w);
+    end(w, is_good);
+    return is_good;
+}
+
+// A second name for what stands at w->path, to be freed; NULL: nothing does, or the file system
+// knows no second names.
+static char *keep_old(const FileWriter *w)
+{
+    size_t length = w->temp ? strlen(w->temp) : 0;
+    char *kept = length > 0 ? malloc(length + 2) : NULL;
+    if (kept) {
+        memcpy(kept, w->temp, length);
+        memcpy(kept + length, "o", 2);
+        if (link(w->path, kept) != 0) {
+            free(kept);
+            kept = NULL;
+        }
+    }
+    return kept;
+}
+
+static bool place_both(FileWriter *first, FileWriter *second)
+{
+    char *kept = keep_old(first);
+    bool is_first = put_in_place(first);
+    bool is_good = is_first && put_in_place(second);
+    if (kept) {
+        if (is_first && !is_good) {
+            rename(kept, first->path);
+        }
+        unlink(kept);
+        free(kept);
+    } else if (is_first && !is_good && first->temp) {
+        unlink(first->path);
+    }
+    return is_good;
+}
+
+bool file_commit_both(FileWriter *first, FileWriter *second)
+{
+    close_file(first);
+    close_file(second);
+    bool is_good = first->error == 0 && second->error == 0 && place_both(first, second);
+    end(first, is_good);
+    end(second, is_good);
     return is_good;
 }
 

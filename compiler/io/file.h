@@ -33,6 +33,9 @@ FileWriter *file_create(Diag *dx, const char *path);
 void file_write(FileWriter *writer, const void *data, size_t bytes);
 // False after a report; the old content of `path` is then untouched.
 bool file_commit(FileWriter *writer);
+// Two files that belong together: both are replaced, or after a report neither is. What is only
+// whole with `first` is given as `second`, which appears last.
+bool file_commit_both(FileWriter *first, FileWriter *second);
 void file_abandon(FileWriter *writer);
 
 // The whole of a text at once.

@@ -274,6 +274,46 @@ static void test_no_room(void **state)
     assert_content(env, in_dir(env, "a"), "old");
 }
 
+// Writes "A" to `first` and "B" to `second`, and commits both.
+static bool write_both(Env *env, const char *first, const char *second)
+{
+    FileWriter *a = file_create(env->dx, first);
+    FileWriter *b = file_create(env->dx, second);
+    assert_non_null(a);
+    assert_non_null(b);
+    file_write(a, "A", 1);
+    file_write(b, "B", 1);
+    if (strcmp(second, in_dir(env, "sub")) == 0) {
+        assert_int_equal(mkdir(second, 0777), 0); // so that its rename fails
+    }
+    return file_commit_both(a, b);
+}
+
+static void test_both(void **state)
+{
+    Env *env = *state;
+    assert_true(write_both(env, in_dir(env, "a"), in_dir(env, "b")));
+    assert_content(env, in_dir(env, "a"), "A");
+    assert_content(env, in_dir(env, "b"), "B");
+    put(in_dir(env, "a"), "old");
+    assert_true(write_both(env, in_dir(env, "a"), in_dir(env, "b")));
+    assert_content(env, in_dir(env, "a"), "A");
+    assert_int_equal(diag_nerrors(env->dx), 0);
+}
+
+static void test_neither(void **state)
+{
+    Env *env = *state;
+    assert_false(write_both(env, in_dir(env, "a"), in_dir(env, "sub")));
+    assert_int_equal(access(in_dir(env, "a"), F_OK), -1);
+    assert_says(env->dx, "/sub: Is a directory");
+    assert_int_equal(rmdir(in_dir(env, "sub")), 0);
+    put(in_dir(env, "a"), "old");
+    assert_false(write_both(env, in_dir(env, "a"), in_dir(env, "sub")));
+    assert_content(env, in_dir(env, "a"), "old");
+    assert_int_equal(diag_nerrors(env->dx), 2);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -292,6 +332,8 @@ int main(void)
         TEST(test_write_nowhere),
         TEST(test_name_too_long),
         TEST(test_no_room),
+        TEST(test_both),
+        TEST(test_neither),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
