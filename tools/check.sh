@@ -55,7 +55,7 @@ fuzz() {
         [ -x "$fuzzer" ] && [ -f "$fuzzer" ] || continue
         name=$(basename "$fuzzer" | sed 's/^fuzz_//')
         mkdir -p "$out/fuzz/$name"
-        "$fuzzer" -max_total_time=10 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+        "$fuzzer" -seed=1 -max_total_time=10 -timeout=60 -rss_limit_mb=2048 -print_final_stats=1 \
             -artifact_prefix="$out/fuzz/$name-" "$out/fuzz/$name" "$top/tests/fuzz/corpus/$name" || return 1
     done
 }

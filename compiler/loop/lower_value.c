@@ -8,6 +8,9 @@
 
 static const Node *memory_arg(const Node *node)
 {
+    if (!region_is_memory(node)) {
+        die("kernel region: node %u is read from memory, but computed", node->id);
+    }
     return node->op == OP_view ? node->args[0] : node;
 }
 

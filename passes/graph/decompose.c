@@ -141,10 +141,11 @@ static Node *decompose_pool(Decompose *d, const Node *node, Node *x)
     if (!size_is_int(size_simplify(d->arena, size_sub(d->arena, count, full), d->b->graph->facts),
                      &npartial)) {
         Str text = size_text(d->arena, n);
-        diag_error(d->cx->dx, node->at,
-                   "whether the last of the windows over %.*s members is whole is not known: fix "
-                   "the length",
-                   STR_ARG(text));
+        diag_error(
+            d->cx->dx, node->at,
+            "whether the last window over %.*s members is whole depends on sizes that are free: "
+            "fix them with --seq N or --set NAME=N",
+            STR_ARG(text));
         d->failed = true;
         return x;
     }
@@ -208,7 +209,7 @@ Graph *pass_decompose(PassContext *cx, Graph *graph)
 {
     Rewrite rw = rewrite_begin(cx->arena, graph);
     Decompose d = {.cx = cx, .arena = cx->arena, .b = &rw.b, .uses = graph_uses(cx->arena, graph)};
-    for (size_t i = 0; i < graph->nodes.n; i++) {
+    for (size_t i = 0; i < graph->nodes.n && !d.failed; i++) {
         rw.now[i] = decompose_node(&d, &rw, graph->nodes.items[i]);
     }
     return d.failed ? NULL : rewrite_end(&rw);

@@ -54,11 +54,12 @@ static bool reads_directly(const Node *reader, const Node *node)
 
 // ---- contraction ----
 
-// A copy of a view that puts the node's axes in another order.
-static bool is_reordering(const Node *copy, const Node *node)
+// A copy of a view that puts the node's axes in another order, each element once.
+static bool is_reordering(const Groups *g, const Node *copy, const Node *node)
 {
-    return copy->op == OP_copy && copy->args[0]->op == OP_view && copy->args[0]->args[0] == node &&
-           lower_view_folds(copy->args[0]);
+    const Node *view = copy->op == OP_copy ? copy->args[0] : NULL;
+    return view && view->op == OP_view && view->args[0] == node && lower_view_folds(view) &&
+           size_equal(type_count(g->arena, &view->type), type_count(g->arena, &node->type));
 }
 
 // Takes in what is done to each element of `node` alone, and the order in which it is stored.
@@ -66,7 +67,7 @@ static void take_epilogue(Groups *g, uint32_t group, const Node *node)
 {
     for (const Node *next = only_reader(g, node); next && is_free(g, next);
          next = only_reader(g, node)) {
-        if (is_reordering(next, node)) {
+        if (is_reordering(g, next, node)) {
             g->of[next->id] = group;
             return;
         }
@@ -216,7 +217,8 @@ static size_t take_scores(const Groups *g, const Node *x, Nodes *nodes)
 static void take_left(Groups *g, uint32_t group, const Node *product)
 {
     const Node *a = product->args[0];
-    bool fits = a->op == OP_map && is_free(g, a) && only_reader(g, a) == product;
+    bool fits = a->op == OP_map && is_free(g, a) && only_reader(g, a) == product &&
+                group_base(product->args[1]) != a; // B is read from memory
     for (size_t i = 0; fits && i < a->nargs; i++) {
         fits = !group_is_work(group_base(a->args[i])) || g->of[group_base(a->args[i])->id] != group;
     }
@@ -327,12 +329,16 @@ static bool keeps_rows(const RowGroup *rows, const Node *view)
     return true;
 }
 
-// Whether operand k of a node may be computed in the node's own region.
+// Whether operand k of a node may be computed in the node's own region: its rows are the node's
+// rows.
 static bool operand_folds(const RowGroup *rows, const Node *node, size_t k)
 {
     const Node *arg = node->args[k];
     if (node->op == OP_gather && k == 0) {
         return false; // a table is read from memory
+    }
+    if (node->op == OP_map && arg->type.rank != node->type.rank) {
+        return false; // it broadcasts along the outer axes: another row's value is meant
     }
     return arg->op != OP_view || keeps_rows(rows, arg);
 }
@@ -464,6 +470,22 @@ static void fuse_rows(Groups *g)
 
 // ---- elementwise ----
 
+// Whether every reader of a node reads it as it is, or through a view that folds.
+static bool reads_fold(const Groups *g, const Node *node)
+{
+    for (uint32_t i = g->first_reader[node->id]; i < g->first_reader[node->id + 1]; i++) {
+        const Node *reader = g->readers[i];
+        for (size_t k = 0; k < reader->nargs; k++) {
+            const Node *arg = reader->args[k];
+            bool table = reader->op == OP_gather && k == 0;
+            if (group_base(arg) == node && (table || (arg != node && !lower_view_folds(arg)))) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 // What an operand of a member is computed by, if it can be computed on the way: itself, or what a
 // view that folds views.
 static const Node *joining(const Groups *g, uint32_t group, const Node *reader, const Node *arg)
@@ -476,8 +498,7 @@ static const Node *joining(const Groups *g, uint32_t group, const Node *reader, 
         base->op == OP_reduce_sum || base->op == OP_reduce_max || base->op == OP_reduce_min;
     bool computed = base->op == OP_map || (is_reduce && !lower_takes_pass(base));
     bool aligned = reader->op == OP_concat || (reader->op == OP_map && same_shape(arg, reader));
-    bool folds = base == arg || lower_view_folds(arg);
-    return computed && aligned && folds ? base : NULL;
+    return computed && aligned && reads_fold(g, base) ? base : NULL;
 }
 
 static void fuse_elementwise(Groups *g)
