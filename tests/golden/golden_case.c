@@ -90,22 +90,33 @@ static bool write_sentence_files(Arena *a, Diag *dx, const char *folder)
                    "false}\n"));
 }
 
+#define IN(folder, file) str_cstr(a, str_format(a, "%s/" file, folder))
+
+bool golden_load_tensors(Arena *a, const char *folder, GoldenTensors *inputs,
+                         GoldenTensors *outputs)
+{
+    Diag *dx = diag_create(a);
+    json_t *json = json_load_file(IN(folder, "case.json"), 0, NULL);
+    bool ok = json && read_tensors(a, dx, IN(folder, "inputs.safetensors"), inputs) &&
+              read_tensors(a, dx, IN(folder, "outputs.safetensors"), outputs) &&
+              read_tolerances(json, outputs, a);
+    json_decref(json);
+    diag_flush(dx, stderr, false);
+    return ok;
+}
+
 bool golden_load(Arena *a, const char *data, const char *family, const char *name, const char *work,
                  GoldenCase *out)
 {
     Diag *dx = diag_create(a);
     const char *from = str_cstr(a, str_format(a, "%s/%s/%s", data, family, name));
     const char *to = str_cstr(a, str_format(a, "%s/%s", work, name));
-#define IN(folder, file) str_cstr(a, str_format(a, "%s/" file, folder))
     json_t *json = json_load_file(IN(from, "case.json"), 0, NULL);
     *out = (GoldenCase){.name = str_cstr(a, str_format(a, "%s/%s", family, name)), .folder = to};
     mkdir(to, 0777);
     bool ok = json && copy(a, dx, IN(from, "config.json"), IN(to, "config.json")) &&
               copy(a, dx, IN(from, "weights.safetensors"), IN(to, "model.safetensors")) &&
-              read_tensors(a, dx, IN(from, "inputs.safetensors"), &out->inputs) &&
-              read_tensors(a, dx, IN(from, "outputs.safetensors"), &out->outputs) &&
-              read_tolerances(json, &out->outputs, a);
-#undef IN
+              golden_load_tensors(a, from, &out->inputs, &out->outputs);
     if (ok && json_object_get(json_object_get(json, "config"), "sentence_embedding")) {
         ok = write_sentence_files(a, dx, to);
     }

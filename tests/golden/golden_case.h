@@ -28,6 +28,10 @@ typedef struct GoldenCase {
     GoldenTensors outputs;
 } GoldenCase;
 
+// Reads the inputs, the outputs and their tolerances of the case in FOLDER. False after a message
+// on standard error.
+bool golden_load_tensors(Arena *a, const char *folder, GoldenTensors *inputs,
+                         GoldenTensors *outputs);
 // Reads DATA/FAMILY/NAME and makes the model folder WORK/NAME. False after a message on standard
 // error.
 bool golden_load(Arena *a, const char *data, const char *family, const char *name, const char *work,
