@@ -47,6 +47,14 @@ static const Size **start_like(Call *c, const Type *type)
     return shape;
 }
 
+// An input keeps a size that is a symbol alone, whatever that is known to equal: there the model
+// finds the symbol's value when it runs.
+static bool keeps_symbol(const Call *c, const Size *size)
+{
+    return c->op == OP_input && size != NULL && size->nterms == 1 && size->terms[0].natoms == 1 &&
+           size->terms[0].factor == 1 && size->terms[0].atoms[0]->top == NULL;
+}
+
 // The result's type is the one given; every size must be at least 1.
 static bool take_given(Call *c, int arg)
 {
@@ -60,12 +68,13 @@ static bool take_given(Call *c, int arg)
     }
     const Size **shape = start_like(c, c->given);
     for (size_t i = 0; i < c->out.rank; i++) {
-        shape[i] = ir_simplify(c->b->graph, shape[i]);
-        if (!holds(c, SIZE_ge, shape[i], one)) {
-            return ir_refuse(c->b, arg, SIZE_ge, shape[i], one,
+        const Size *simple = ir_simplify(c->b->graph, shape[i]);
+        if (!holds(c, SIZE_ge, simple, one)) {
+            return ir_refuse(c->b, arg, SIZE_ge, simple, one,
                              "a size must be at least 1, but axis %zu has %s", i,
-                             shown_size(c, shape[i]));
+                             shown_size(c, simple));
         }
+        shape[i] = keeps_symbol(c, shape[i]) ? shape[i] : simple;
     }
     return true;
 }
@@ -867,7 +876,7 @@ bool ir_infer(Call *c)
     }
     const Size **shape = start_like(c, &c->out);
     for (size_t i = 0; i < c->out.rank; i++) {
-        shape[i] = ir_simplify(c->b->graph, shape[i]);
+        shape[i] = keeps_symbol(c, shape[i]) ? shape[i] : ir_simplify(c->b->graph, shape[i]);
         if (shape[i] == NULL) {
             return ir_fail(c->b, -1, IR_TOO_LARGE);
         }

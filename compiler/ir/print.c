@@ -104,7 +104,10 @@ void node_print(Buf *buf, const Graph *graph, const Node *node)
     if (*opening == ',') {
         buf_char(buf, '}');
     }
-    if (node->op != OP_kernel) {
+    if (node->op == OP_input) { // as declared: checks may say what its sizes equal
+        buf_add(buf, STR(" : "));
+        type_print(buf, &node->type);
+    } else if (node->op != OP_kernel) {
         buf_add(buf, STR(" : "));
         print_type(buf, graph, &node->type);
     }

@@ -405,10 +405,10 @@ Program *lower_graph(Arena *arena, Diag *dx, Graph *graph, const Target *target)
     l.where = arena_new(arena, Operand, graph->nodes.n + 1);
     l.stored = arena_new(arena, bool, graph->nodes.n + 1);
     lower_face(&l);
-    bool ok = true;
-    for (size_t i = 0; i < graph->nodes.n && !diag_full(dx); i++) {
+    bool ok = true; // a size that is free concerns many kernels: the first says it for all
+    for (size_t i = 0; i < graph->nodes.n && ok; i++) {
         if (graph->nodes.items[i]->op == OP_kernel) {
-            ok = lower_kernel(&l, graph->nodes.items[i]) && ok;
+            ok = lower_kernel(&l, graph->nodes.items[i]);
         }
     }
     return ok ? l.program : NULL;
