@@ -1,0 +1,551 @@
+// Finds a model's parameters in a weights file, and reports what does not fit.
+#include "io/checkpoint.h"
+
+#include "base/vec.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// What head models put before their encoder's names.
+static const Str bases[] = {
+    {"bert.", 5},
+    {"electra.", 8},
+    {"funnel.", 7},
+};
+enum { NBASES = sizeof bases / sizeof *bases };
+
+// Two names of one tensor, in models that have `head`; all without a base.
+static const struct {
+    const char *head;
+    const char *param; // the model's name
+    const char *other;
+} ties[] = {
+    {"cls.predictions.bias", "embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"},
+    {"cls.predictions.bias", "cls.predictions.bias", "cls.predictions.decoder.bias"},
+    {"lm_head.bias", "embeddings.word_embeddings.weight", "lm_head.weight"},
+    {"generator_lm_head.bias", "embeddings.word_embeddings.weight", "generator_lm_head.weight"},
+};
+enum { NTIES = sizeof ties / sizeof *ties };
+
+// What old files call the parameters of norms.
+static const struct {
+    Str now;
+    Str then;
+} old_names[] = {
+    {{".weight", 7}, {".gamma", 6}},
+    {{".bias", 5}, {".beta", 5}},
+};
+enum { NOLD_NAMES = sizeof old_names / sizeof *old_names };
+
+struct Checkpoint {
+    StFile *file;
+    Map found; // a parameter's name, to its StTensor
+};
+
+// While parameters are looked for.
+typedef struct Search {
+    Arena *arena;
+    Diag *dx;
+    const StFile *file;
+    Node *const *params;
+    size_t n;
+    Map by_name; // params
+    Str removed; // a base of the model's names that the file's have not; or nothing
+    Str added;   // one of the file's names that the model's have not; or nothing
+    Map used;    // names of tensors
+    Map *found;
+} Search;
+
+// ---- names ----
+
+static Str join(Arena *a, Str x, Str y)
+{
+    return str_format(a, "%.*s%.*s", STR_ARG(x), STR_ARG(y));
+}
+
+static Str without(Str name, size_t n) { return (Str){name.ptr + n, name.len - n}; }
+
+// The name without a base.
+static Str stem(Str name)
+{
+    for (size_t i = 0; i < NBASES; i++) {
+        if (str_starts(name, bases[i])) {
+            return without(name, bases[i].len);
+        }
+    }
+    return name;
+}
+
+// The old form of a name; nothing if it has none.
+static Str old_form(Arena *a, Str name)
+{
+    for (size_t i = 0; i < NOLD_NAMES; i++) {
+        if (str_ends(name, old_names[i].now)) {
+            return join(a, (Str){name.ptr, name.len - old_names[i].now.len}, old_names[i].then);
+        }
+    }
+    return (Str){0};
+}
+
+static const StTensor *find_form(const Search *s, Str name)
+{
+    const StTensor *t = st_find(s->file, name);
+    Str old = t ? (Str){0} : old_form(s->arena, name);
+    return old.len > 0 ? st_find(s->file, old) : t;
+}
+
+// With what was found to be before the names.
+static const StTensor *find_name(const Search *s, Str name)
+{
+    const StTensor *t = find_form(s, name);
+    if (!t && s->removed.len > 0 && str_starts(name, s->removed)) {
+        t = find_form(s, without(name, s->removed.len));
+    } else if (!t && s->added.len > 0) {
+        t = find_form(s, join(s->arena, s->added, name));
+    }
+    return t;
+}
+
+static size_t count_found(const Search *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        n += find_name(s, s->params[i]->attr.name) != NULL;
+    }
+    return n;
+}
+
+static bool has_base(const Search *s, Str base)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        if (str_starts(s->params[i]->attr.name, base)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Decides for one base, with which the file holds the most parameters; none if that is as good.
+static void resolve_base(Search *s)
+{
+    size_t most = count_found(s);
+    Search best = *s;
+    for (size_t i = 0; i < NBASES && most < s->n; i++) {
+        Search try = *s;
+        if (has_base(s, bases[i])) {
+            try.removed = bases[i];
+        } else {
+            try.added = bases[i];
+        }
+        size_t n = count_found(&try);
+        if (n > most) {
+            most = n;
+            best = try;
+        }
+    }
+    *s = best;
+}
+
+static void note_base(const Search *s)
+{
+    if (s->added.len > 0) {
+        diag_note(s->dx, (Place){0}, "%.*s: its names begin with `%.*s`, which the model's do not",
+                  STR_ARG(s->file->path), STR_ARG(s->added));
+    } else if (s->removed.len > 0) {
+        diag_note(s->dx, (Place){0}, "%.*s: its names lack the `%.*s` that the model's begin with",
+                  STR_ARG(s->file->path), STR_ARG(s->removed));
+    }
+}
+
+// ---- values ----
+
+static bool is_type(const StTensor *t, const char *name)
+{
+    return str_equal(t->dtype, str_from(name));
+}
+
+static bool is_number(const StTensor *t)
+{
+    return is_type(t, "F32") || is_type(t, "F16") || is_type(t, "BF16") || is_type(t, "F64");
+}
+
+static double *read_new(Diag *dx, const StFile *file, const StTensor *t)
+{
+    double *values = malloc((size_t)t->count * sizeof *values + 1);
+    if (!values) {
+        diag_fail(dx, "no memory for tensor %.*s", STR_ARG(t->name));
+    } else if (!st_read_f64(dx, file, t, values)) {
+        free(values);
+        values = NULL;
+    }
+    return values;
+}
+
+static bool is_equal(double x, double y) { return x == y || (isnan(x) && isnan(y)); }
+
+// Reports two tensors that should be one and differ; `why` says what makes them one.
+static bool check_equal(const Search *s, const StTensor *x, const StTensor *y, const char *why)
+{
+    bool same_type = str_equal(x->dtype, y->dtype) && x->count == y->count;
+    if ((same_type && memcmp(x->data, y->data, (size_t)x->bytes) == 0) || !is_number(x) ||
+        !is_number(y)) {
+        return true; // a type that is none is reported with the parameter
+    }
+    if (x->count != y->count) {
+        diag_error(s->dx, (Place){0},
+                   "%.*s: %.*s and %.*s are one tensor %s, but have %lld and %lld "
+                   "elements",
+                   STR_ARG(s->file->path), STR_ARG(x->name), STR_ARG(y->name), why,
+                   (long long)x->count, (long long)y->count);
+        return false;
+    }
+    double *a = read_new(s->dx, s->file, x);
+    double *b = a ? read_new(s->dx, s->file, y) : NULL;
+    int64_t i = 0;
+    while (b && i < x->count && is_equal(a[i], b[i])) {
+        i++;
+    }
+    bool ok = b && i == x->count;
+    if (b && !ok) {
+        diag_error(s->dx, (Place){0},
+                   "%.*s: %.*s and %.*s are one tensor %s, but differ: element "
+                   "%lld is %.9g and %.9g",
+                   STR_ARG(s->file->path), STR_ARG(x->name), STR_ARG(y->name), why, (long long)i,
+                   a[i], b[i]);
+    }
+    free(a);
+    free(b);
+    return ok;
+}
+
+// ---- finding ----
+
+static void use(Search *s, const StTensor *t) { map_put(&s->used, t->name, (void *)(uintptr_t)t); }
+
+static bool has_head(const Search *s, const char *head)
+{
+    return map_has(&s->by_name, str_from(head));
+}
+
+// The tensor under another name that the parameter has in this model. False after a report.
+static bool find_tied(Search *s, Str name, const StTensor **t)
+{
+    for (size_t i = 0; i < NTIES; i++) {
+        if (!str_equal(stem(name), str_from(ties[i].param)) || !has_head(s, ties[i].head)) {
+            continue;
+        }
+        const StTensor *other = find_name(s, str_from(ties[i].other));
+        if (!other) {
+            continue;
+        }
+        use(s, other);
+        if (!*t) {
+            *t = other;
+        } else if (!check_equal(s, *t, other, "in this model")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Both the new and the old name of a norm's parameter.
+static bool check_old_form(Search *s, const StTensor *t)
+{
+    Str old = old_form(s->arena, t->name);
+    const StTensor *other = old.len > 0 ? st_find(s->file, old) : NULL;
+    if (!other) {
+        return true;
+    }
+    use(s, other);
+    return check_equal(s, t, other, "under its new and its old name");
+}
+
+// Finds all; false after a report of those with two values. What is missing has no entry.
+static bool find_all(Search *s)
+{
+    bool ok = true;
+    for (size_t i = 0; i < s->n; i++) {
+        Str name = s->params[i]->attr.name;
+        const StTensor *t = find_name(s, name);
+        ok = find_tied(s, name, &t) && ok;
+        if (t) {
+            ok = check_old_form(s, t) && ok;
+            use(s, t);
+            map_put(s->found, name, (void *)(uintptr_t)t);
+        }
+    }
+    return ok;
+}
+
+// ---- what does not fit ----
+
+static Str tensor_text(Arena *a, const StTensor *t)
+{
+    Buf text = {.arena = a};
+    buf_format(&text, "%.*s[", STR_ARG(t->dtype));
+    for (size_t i = 0; i < t->rank; i++) {
+        buf_format(&text, i ? ", %lld" : "%lld", (long long)t->shape[i]);
+    }
+    buf_char(&text, ']');
+    return buf_str(&text);
+}
+
+static bool same_shape(const StTensor *t, const Type *type)
+{
+    if (t->rank != type->rank) {
+        return false;
+    }
+    for (size_t i = 0; i < t->rank; i++) {
+        if (!size_is(type->shape[i], t->shape[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_good(const Search *s, const Node *param)
+{
+    const StTensor *t = map_get(s->found, param->attr.name);
+    return t && is_number(t) && same_shape(t, &param->type);
+}
+
+static bool is_missing(const Search *s, const Node *param)
+{
+    return !map_has(s->found, param->attr.name);
+}
+
+// The part that all missing names begin with, up to a dot; nothing if there is none.
+static Str common_part(const Search *s, size_t *nmissing)
+{
+    Str common = {0};
+    *nmissing = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        Str name = s->params[i]->attr.name;
+        if (!is_missing(s, s->params[i])) {
+            continue;
+        }
+        common = (*nmissing)++ == 0 ? name : common;
+        size_t len = 0;
+        while (len < common.len && len < name.len && common.ptr[len] == name.ptr[len]) {
+            len++;
+        }
+        common.len = len;
+    }
+    while (common.len > 0 && common.ptr[common.len - 1] != '.') {
+        common.len--;
+    }
+    return common;
+}
+
+// A base checkpoint for a model with a decoder or a head: says that all of that is not there.
+static void note_absent_part(const Search *s)
+{
+    size_t nmissing;
+    Str part = common_part(s, &nmissing);
+    if (nmissing < 2 || part.len == 0) {
+        return;
+    }
+    for (size_t i = 0; i < s->file->n; i++) {
+        if (str_starts(s->file->tensors[i].name, part)) {
+            return;
+        }
+    }
+    diag_note(s->dx, (Place){0}, "the file has nothing of %.*s", (int)part.len - 1, part.ptr);
+}
+
+// `longer` is `shorter` behind a prefix that ends at a dot or a slash: its length, else 0.
+static size_t prefix_length(Str longer, Str shorter)
+{
+    if (shorter.len == 0 || longer.len <= shorter.len || !str_ends(longer, shorter)) {
+        return 0;
+    }
+    size_t n = longer.len - shorter.len;
+    return longer.ptr[n - 1] == '.' || longer.ptr[n - 1] == '/' ? n : 0;
+}
+
+// How many missing parameters the file has behind `prefix`, or, if it is the model's, without it.
+static size_t count_behind(const Search *s, Str prefix, bool is_models)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        Str name = s->params[i]->attr.name;
+        if (is_missing(s, s->params[i]) && (!is_models || str_starts(name, prefix))) {
+            n += is_models ? find_form(s, without(name, prefix.len)) != NULL
+                           : find_form(s, join(s->arena, prefix, name)) != NULL;
+        }
+    }
+    return n;
+}
+
+// Says so if names differ by a prefix, which the first missing parameter shows.
+static bool note_prefix(const Search *s)
+{
+    size_t first = 0;
+    while (first < s->n && !is_missing(s, s->params[first])) {
+        first++;
+    }
+    for (size_t i = 0; first < s->n && i < s->file->n; i++) {
+        Str wanted = s->params[first]->attr.name;
+        Str there = s->file->tensors[i].name;
+        size_t theirs = prefix_length(there, wanted);
+        size_t models = prefix_length(wanted, there);
+        if (theirs > 0 || models > 0) {
+            Str prefix = {theirs > 0 ? there.ptr : wanted.ptr, theirs + models};
+            diag_note(s->dx, (Place){0}, "%zu of them are there %s `%.*s`",
+                      count_behind(s, prefix, models > 0), theirs > 0 ? "behind" : "without",
+                      STR_ARG(prefix));
+            return true;
+        }
+    }
+    return false;
+}
+
+// The names that no parameter uses, to suggest one of them: as many as can be compared in no time.
+typedef VEC(Str) Strs;
+
+static Strs unused_names(const Search *s)
+{
+    enum { MOST = 2000 };
+    Strs names = {0};
+    for (size_t i = 0; i < s->file->n && names.n < MOST; i++) {
+        if (!map_has(&s->used, s->file->tensors[i].name)) {
+            vec_push(s->arena, &names, s->file->tensors[i].name);
+        }
+    }
+    return names;
+}
+
+// `names` are suggested: none if the reason is known already.
+static void note_misfit(const Search *s, const Node *param, const Strs *names)
+{
+    Str name = param->attr.name;
+    Str want = type_text(s->arena, &param->type);
+    const StTensor *t = map_get(s->found, name);
+    if (!t) {
+        Str near = str_nearest(name, names->items, names->n);
+        diag_note(s->dx, (Place){0}, "missing: %.*s : %.*s%s%.*s", STR_ARG(name), STR_ARG(want),
+                  near.len > 0 ? "; there is " : "", STR_ARG(near));
+        return;
+    }
+    bool is_renamed = !str_equal(t->name, name);
+    diag_note(s->dx, (Place){0}, "another %s: %.*s : %.*s, but %.*s is %.*s there",
+              is_number(t) ? "shape" : "type", STR_ARG(name), STR_ARG(want),
+              STR_ARG(is_renamed ? t->name : STR("it")), STR_ARG(tensor_text(s->arena, t)));
+}
+
+static bool check_all(const Search *s)
+{
+    enum { MOST_SUGGESTED = 8 };
+    size_t nbad = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        nbad += !is_good(s, s->params[i]);
+    }
+    if (nbad == 0) {
+        return true;
+    }
+    diag_error(s->dx, (Place){0}, "%.*s does not hold %zu of the model's %zu parameter%s",
+               STR_ARG(s->file->path), nbad, s->n, s->n == 1 ? "" : "s");
+    note_absent_part(s);
+    bool is_explained = note_prefix(s);
+    Strs names = is_explained || nbad > MOST_SUGGESTED ? (Strs){0} : unused_names(s);
+    for (size_t i = 0; i < s->n; i++) {
+        if (!is_good(s, s->params[i])) {
+            note_misfit(s, s->params[i], &names);
+        }
+    }
+    return false;
+}
+
+static void note_unused(const Search *s)
+{
+    enum { MOST_NAMED = 5 };
+    size_t n = 0;
+    Buf names = {.arena = s->arena};
+    for (size_t i = 0; i < s->file->n; i++) {
+        Str name = s->file->tensors[i].name;
+        if (!map_has(&s->used, name) && n++ < MOST_NAMED) {
+            buf_format(&names, "%s%.*s", n > 1 ? ", " : "", STR_ARG(name));
+        }
+    }
+    if (n > 0) {
+        diag_note(s->dx, (Place){0}, "%.*s: %zu tensor%s not used: %s%s", STR_ARG(s->file->path), n,
+                  n == 1 ? " is" : "s are", names.ptr, n > MOST_NAMED ? ", …" : "");
+    }
+}
+
+// ---- reading ----
+
+static bool is_f64(const StTensor *t) { return is_type(t, "F64"); }
+
+// Rounds what only double precision holds; a value beyond it is a report.
+static bool narrow(Diag *dx, const StFile *file, const StTensor *t, float *out)
+{
+    double *values = read_new(dx, file, t);
+    bool ok = values != NULL;
+    for (int64_t i = 0; ok && i < t->count; i++) {
+        out[i] = (float)values[i];
+        if (isinf(out[i]) && !isinf(values[i])) {
+            diag_error(dx, (Place){0},
+                       "%.*s: element %lld of tensor %.*s is %.9g, which float32 "
+                       "cannot hold",
+                       STR_ARG(file->path), (long long)i, STR_ARG(t->name), values[i]);
+            ok = false;
+        }
+    }
+    free(values);
+    return ok;
+}
+
+static const StTensor *found(const Checkpoint *c, const Node *param)
+{
+    const StTensor *t = map_get(&c->found, param->attr.name);
+    if (!t) {
+        die("parameter %.*s was never looked for", STR_ARG(param->attr.name));
+    }
+    return t;
+}
+
+bool checkpoint_read_f32(Diag *dx, const Checkpoint *c, const Node *param, float *out)
+{
+    const StTensor *t = found(c, param);
+    return is_f64(t) ? narrow(dx, c->file, t, out) : st_read_f32(dx, c->file, t, out);
+}
+
+bool checkpoint_read_f64(Diag *dx, const Checkpoint *c, const Node *param, double *out)
+{
+    return st_read_f64(dx, c->file, found(c, param), out);
+}
+
+void checkpoint_close(Checkpoint *c) { st_close(c->file); }
+
+Checkpoint *checkpoint_open(Arena *arena, Diag *dx, const char *path, Node *const *params, size_t n)
+{
+    StFile *file = st_open(arena, dx, path);
+    if (!file) {
+        return NULL;
+    }
+    Checkpoint *c = arena_new(arena, Checkpoint, 1);
+    *c = (Checkpoint){.file = file, .found = {.arena = arena}};
+    Search s = {.arena = arena,
+                .dx = dx,
+                .file = file,
+                .params = params,
+                .n = n,
+                .by_name = {.arena = arena},
+                .used = {.arena = arena},
+                .found = &c->found};
+    for (size_t i = 0; i < n; i++) {
+        map_put(&s.by_name, params[i]->attr.name, params[i]);
+    }
+    resolve_base(&s);
+    bool ok = find_all(&s);
+    if (!check_all(&s) || !ok) {
+        checkpoint_close(c);
+        return NULL;
+    }
+    note_base(&s);
+    note_unused(&s);
+    return c;
+}
