@@ -348,7 +348,7 @@ static LLVMValueRef full_mask(const KernelGen *k)
 
 // Every second element: for each register two loads, of which the second one begins one element
 // early and so ends with the last element wanted.
-static LLVMValueRef load_even(KernelGen *k, const Address *a, LLVMTypeRef element, int64_t unit)
+static LLVMValueRef load_even(KernelGen *k, const Address *a, LLVMTypeRef element, unsigned unit)
 {
     Gen *g = k->g;
     unsigned n = g->lanes;
@@ -358,14 +358,15 @@ static LLVMValueRef load_even(KernelGen *k, const Address *a, LLVMTypeRef elemen
         lanes[i] = 2 * i < n ? 2 * i : 2 * i + 1;
     }
     LLVMValueRef pieces[MAX_LANES];
-    for (unsigned i = 0; i < k->lanes.width / n; i++) {
-        int64_t at = a->bytes + 2 * i * n * unit;
-        LLVMValueRef low = gen_load(g, type, gen_offset_const(g, a->ptr, at), (unsigned)unit);
-        at += (n - 1) * unit;
-        LLVMValueRef high = gen_load(g, type, gen_offset_const(g, a->ptr, at), (unsigned)unit);
-        pieces[i] = gen_shuffle(g, low, high, lanes, n);
+    unsigned npieces = 0;
+    for (int64_t first = 0; first < k->lanes.width; first += n) {
+        int64_t at = a->bytes + 2 * first * unit;
+        LLVMValueRef low = gen_load(g, type, gen_offset_const(g, a->ptr, at), unit);
+        at += (int64_t)(n - 1) * unit;
+        LLVMValueRef high = gen_load(g, type, gen_offset_const(g, a->ptr, at), unit);
+        pieces[npieces++] = gen_shuffle(g, low, high, lanes, n);
     }
-    return gen_join(g, pieces, k->lanes.width / n);
+    return gen_join(g, pieces, npieces);
 }
 
 static LLVMValueRef load_lanes(KernelGen *k, const Address *a, Pattern pattern, LLVMTypeRef element,

@@ -303,7 +303,8 @@ LLVMValueRef gen_join(Gen *g, LLVMValueRef *pieces, unsigned n)
     for (; n > 1; n /= 2) {
         unsigned nlanes = 2 * LLVMGetVectorSize(LLVMTypeOf(pieces[0]));
         for (unsigned i = 0; i < n / 2; i++) {
-            pieces[i] = gen_shuffle(g, pieces[2 * i], pieces[2 * i + 1], lanes, nlanes);
+            LLVMValueRef *pair = pieces + (size_t)2 * i;
+            pieces[i] = gen_shuffle(g, pair[0], pair[1], lanes, nlanes);
         }
     }
     return pieces[0];

@@ -62,8 +62,8 @@ static LLVMValueRef with_sign(Gen *g, LLVMValueRef x, LLVMValueRef sign)
 // Added to a small number, it leaves its nearest integer in the low bits.
 #define ROUNDER 12582912.0 // 1.5 · 2^23
 
-#define EXP_LOW  -87.3365402  // the last float above log(2^-126): from there on down e^x is 0
-#define EXP_HIGH 88.722839355 // the first one whose power is over the largest float
+#define EXP_LOW  (-87.3365402) // the last float above log(2^-126): from there on down e^x is 0
+#define EXP_HIGH 88.722839355  // the first one whose power is over the largest float
 
 // The bits of x · 2^n, n in the low bits of a number that ROUNDER was added to.
 static LLVMValueRef scale(Gen *g, LLVMValueRef x, LLVMValueRef rounded)
