@@ -338,7 +338,7 @@ static LLVMValueRef lane_pointers(KernelGen *k, const Address *a, LLVMTypeRef el
         index = index ? LLVMBuildNSWAdd(g->builder, index, steps, "") : steps;
     }
     LLVMValueRef ptr = gen_offset_const(g, a->ptr, a->bytes);
-    return LLVMBuildInBoundsGEP2(g->builder, element, ptr, &index, 1, "");
+    return LLVMBuildGEP2(g->builder, element, ptr, &index, 1, "");
 }
 
 static LLVMValueRef full_mask(const KernelGen *k)

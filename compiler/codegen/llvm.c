@@ -229,7 +229,7 @@ LLVMValueRef gen_call(Gen *g, const char *intrinsic, LLVMTypeRef *types, unsigne
 
 LLVMValueRef gen_offset(Gen *g, LLVMValueRef ptr, LLVMValueRef bytes)
 {
-    return LLVMBuildInBoundsGEP2(g->builder, g->i8, ptr, &bytes, 1, "");
+    return LLVMBuildGEP2(g->builder, g->i8, ptr, &bytes, 1, "");
 }
 
 LLVMValueRef gen_offset_const(Gen *g, LLVMValueRef ptr, int64_t bytes)

@@ -66,7 +66,8 @@ LLVMValueRef gen_lane_mask(const Gen *g, unsigned n, unsigned live); // n bits: 
 
 LLVMValueRef gen_call(Gen *g, const char *intrinsic, LLVMTypeRef *types, unsigned ntypes,
                       LLVMValueRef *args, unsigned nargs);
-LLVMValueRef gen_offset(Gen *g, LLVMValueRef ptr, LLVMValueRef bytes); // ptr + i64
+// ptr + i64; may leave the buffer: of masked vectors and of what is fetched ahead, it does.
+LLVMValueRef gen_offset(Gen *g, LLVMValueRef ptr, LLVMValueRef bytes);
 LLVMValueRef gen_offset_const(Gen *g, LLVMValueRef ptr, int64_t bytes);
 LLVMValueRef gen_load(Gen *g, LLVMTypeRef type, LLVMValueRef ptr, unsigned align);
 // `mask` NULL: all lanes. Lanes that are left out are 0, their memory is not touched.

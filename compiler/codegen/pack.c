@@ -150,7 +150,7 @@ static void gather_rows(PackGen *p, LLVMValueRef dst, LLVMValueRef src, int64_t 
         for (int64_t col = 0; col < TILE_COLS; col += g->lanes) {
             LLVMValueRef index = gen_steps(g->i64, g->lanes, p->src_col);
             LLVMValueRef from = gen_offset_const(g, src, 4 * (row * p->src_k + col * p->src_col));
-            LLVMValueRef ptrs = LLVMBuildInBoundsGEP2(g->builder, g->f32, from, &index, 1, "");
+            LLVMValueRef ptrs = LLVMBuildGEP2(g->builder, g->f32, from, &index, 1, "");
             unsigned live = (unsigned)live_lanes(col, cols, g->lanes);
             LLVMValueRef args[] = {ptrs, LLVMConstInt(g->i32, 4, false),
                                    gen_lane_mask(g, g->lanes, live), LLVMConstNull(vector)};

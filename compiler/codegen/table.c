@@ -431,7 +431,11 @@ static void gen_query(TableGen *t, LLVMValueRef model, Str prefix)
     Gen *g = t->g;
     Str name = str_format(g->arena, "%.*s" SL_QUERY_NAME, STR_ARG(prefix));
     LLVMTypeRef type = LLVMFunctionType(g->ptr, &g->i32, 1, false);
-    LLVMValueRef fn = LLVMAddFunction(g->module, str_cstr(g->arena, name), type);
+    const char *cstr = str_cstr(g->arena, name);
+    if (LLVMGetNamedFunction(g->module, cstr)) {
+        die("a kernel is called %s", cstr);
+    }
+    LLVMValueRef fn = LLVMAddFunction(g->module, cstr, type);
     gen_add_attribute(g, fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "nounwind", 0);
     LLVMPositionBuilderAtEnd(g->builder, LLVMAppendBasicBlockInContext(g->context, fn, "entry"));
     LLVMValueRef ours = LLVMConstInt(g->i32, SL_ABI_VERSION, false);
