@@ -397,7 +397,7 @@ static void add_tile(Batch *b, const TileCase *c)
 static void fill_tiles(Batch *b)
 {
     const TileShape *most = &b->target->loop.tile;
-    static const int64_t lengths[] = {1, 2, 3, 4, 5, 8, 11, 37};
+    static const int64_t lengths[] = {1, 2, 7, 8, 9, 16, 27, 37};
     size_t i = 0;
     for (int64_t rows = 1; rows <= most->rows; rows++) {
         for (int64_t panels = 1; panels <= most->panels; panels++) {
