@@ -159,12 +159,15 @@ static Value divide_size(const Operands *o, const Size *a)
 static Value size_binary(const Operands *o)
 {
     Arena *arena = o->e->perm;
-    if (!elab_step(o->e, o->at, 16)) // sizes are longer than numbers
-        return value_error();
     if (o->a.kind == VALUE_float || o->b.kind == VALUE_float)
         return tensor_binary(o);
     const Size *a = value_to_size(arena, o->a);
     const Size *b = value_to_size(arena, o->b);
+    // What the result may weigh, and what it takes to find it.
+    size_t work =
+        16 + 2 * (a->weight + b->weight + (o->op == BINARY_mul ? a->nterms * b->nterms : 0));
+    if (!elab_step(o->e, o->at, work))
+        return value_error();
     if (binary_op_compares(o->op))
         return compare_sizes(o, a, b);
     if (o->op == BINARY_add)

@@ -52,18 +52,20 @@ static bool is_passed(const Rest *rest, Str name)
 
 void elab_offer(Elab *e, const Rest *rest, FrontOption option, const Expr *fallback)
 {
-    if (rest && (!rest->from_model || is_passed(rest, option.name)))
+    if (rest && !rest->from_model)
         return;
-    for (size_t i = 0; rest && i < rest->args.n; i++) {
-        const RestArg *arg = rest->args.items[i];
-        if (str_equal(arg->name, option.name) && !arg->from_model)
-            return;
-    }
     for (size_t i = 0; i < e->options.n; i++) {
         const FrontOption *known = &e->options.items[i];
         if (str_equal(known->name, option.name) && str_equal(known->owner, option.owner))
             return;
     }
+    for (size_t i = 0; rest && i < rest->args.n; i++) {
+        const RestArg *arg = rest->args.items[i];
+        if (str_equal(arg->name, option.name) && !arg->from_model)
+            return;
+    }
+    if (rest && is_passed(rest, option.name))
+        return;
     if (fallback) {
         Buf buf = {.arena = e->perm};
         ast_print_expr(&buf, fallback);
@@ -179,7 +181,8 @@ static void note_seen(Elab *e, RestArg *arg, const Params *params)
         if (arg->seen.items[i] == params)
             return;
     }
-    vec_push(e->perm, &arg->seen, params);
+    if (arg->seen.n < ELAB_MOST_SEEN)
+        vec_push(e->perm, &arg->seen, params);
 }
 
 // Takes what `..` brings for parameters that were not given; the rest goes on.
@@ -225,6 +228,8 @@ static void offer_params(Call *c)
 }
 
 // ---- running ----
+
+#define COMPARISONS_PER_STEP 16
 
 static bool bind_param(Call *c, size_t i, const Scope *scope, const Frame *caller)
 {
@@ -294,10 +299,27 @@ static Value run_body(Call *c, const Scope *scope)
     return flow == FLOW_return ? result : value_error();
 }
 
-static bool enter_call(Elab *e, const Function *f, Place at)
+// Names are looked for one by one, so a call costs about as much as it has parameters times what
+// they are compared with.
+static size_t call_cost(const Call *c)
 {
+    const Rest *rest = c->args->rest;
+    size_t ncompared = c->args->list.n;
+    if (rest) {
+        ncompared += rest->args.n + c->e->options.n;
+        for (const Passed *passed = rest->passed; passed; passed = passed->up)
+            ncompared += passed->params->list.n;
+    }
+    return 1 + (c->params->list.n + c->args->list.n) * ncompared / COMPARISONS_PER_STEP;
+}
+
+static bool enter_call(Call *c)
+{
+    Elab *e = c->e;
+    const Function *f = c->f;
+    Place at = c->at;
     if (e->ncalls < LIMIT_CALLS)
-        return elab_step(e, at, 1);
+        return elab_step(e, at, call_cost(c));
     bool is_cycle = false;
     for (const Frame *frame = e->frame; frame; frame = frame->up)
         is_cycle = is_cycle || frame->function->item == f->item;
@@ -331,7 +353,7 @@ static Value run_call(Call *c)
 Value elab_apply(Elab *e, const Function *f, const Args *args, Place at, Str path, bool is_shared)
 {
     Call c = {.e = e, .f = f, .params = &f->item->params, .args = args, .at = at};
-    if (!enter_call(e, f, at))
+    if (!enter_call(&c))
         return value_error();
     c.slots = arena_new(e->tmp, Slot, c.params->list.n);
     bool ok = fill_positional(&c);
@@ -342,10 +364,8 @@ Value elab_apply(Elab *e, const Function *f, const Args *args, Place at, Str pat
     size_t nerrors = diag_nerrors(e->dx);
     Str outer_prefix = e->prefix;
     bool outer_shared = e->is_shared;
-    if (path.len)
-        e->prefix = outer_prefix.len
-                        ? str_format(e->perm, "%.*s.%.*s", STR_ARG(outer_prefix), STR_ARG(path))
-                        : path;
+    if (!elab_join_path(e, outer_prefix, path, at, &e->prefix))
+        return value_error();
     e->is_shared = outer_shared || is_shared;
     e->ncalls++;
     Value result = run_call(&c);

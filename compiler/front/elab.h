@@ -21,6 +21,8 @@ typedef struct Binding {
     const Node *from; // that argument
 } Binding;
 
+#define ELAB_MOST_SEEN 64 // blocks whose parameters a hint may name
+
 // A named argument on its way along `..` until somebody takes it.
 typedef struct RestArg {
     Str name;
@@ -195,6 +197,8 @@ Value elab_eval(Elab *e, const Expr *x, const Scope *scope);
 bool elab_truth(Elab *e, const Expr *x, const Scope *scope, bool *out);
 // A check's text with `{name}` and `{name.field}` put in.
 bool elab_text(Elab *e, const Expr *x, const Scope *scope, Str *out);
+// `outer.inner`, or the one that is not empty. False where that is too long.
+bool elab_join_path(Elab *e, Str outer, Str inner, Place at, Str *out);
 // The pieces of a path joined by dots.
 bool elab_path(Elab *e, const Path *path, const Scope *scope, Place at, Str *out);
 

@@ -78,6 +78,10 @@ Builder *elab_builder(Elab *e, const Site *site)
 
 Value elab_made(Elab *e, Node *node, Place at)
 {
+    size_t weight = 0; // of the sizes, all of which were looked at
+    for (size_t i = 0; node && i < node->type.rank; i++)
+        weight += node->type.shape[i]->weight;
+    elab_step(e, at, weight);
     if (node && e->graph->nodes.n > LIMIT_NODES && !e->is_stopped) {
         elab_error(e, at, "more than %d operations", LIMIT_NODES);
         e->is_stopped = true;

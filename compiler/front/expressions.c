@@ -6,6 +6,9 @@
 
 // ---- names ----
 
+#define BINDINGS_PER_STEP 16 // looked through for a name
+#define BYTES_PER_STEP    8  // of texts and paths
+
 static Value eval_let(Elab *e, const Expr *x, const Unit *unit, Let *let)
 {
     if (let->state == LET_running || e->ncalls >= LIMIT_CALLS) {
@@ -39,6 +42,8 @@ static Value unknown_name(Elab *e, const Expr *x, const Scope *scope)
 
 static Value eval_name(Elab *e, const Expr *x, const Scope *scope)
 {
+    if (!elab_step(e, x->at, (e->bindings.n - scope->base) / BINDINGS_PER_STEP))
+        return value_error();
     const Binding *binding = scope_find(e, scope, x->name);
     if (binding)
         return binding->value;
@@ -344,7 +349,7 @@ bool elab_truth(Elab *e, const Expr *x, const Scope *scope, bool *out)
     return v.kind == VALUE_bool;
 }
 
-// ---- texts and paths ----
+// ---- texts ----
 
 static bool is_word_char(char c, bool is_first)
 {
@@ -408,7 +413,23 @@ bool elab_text(Elab *e, const Expr *x, const Scope *scope, Str *out)
         rest = (Str){rest.ptr + n, rest.len - n};
     }
     *out = buf_str(&buf);
-    return true;
+    return elab_step(e, x->at, buf.len / BYTES_PER_STEP);
+}
+
+// ---- paths ----
+
+bool elab_join_path(Elab *e, Str outer, Str inner, Place at, Str *out)
+{
+    if (outer.len == 0 || inner.len == 0) {
+        *out = outer.len ? outer : inner;
+        return true;
+    }
+    if (outer.len + inner.len >= LIMIT_TEXT) {
+        elab_error(e, at, "a path of more than %d characters", LIMIT_TEXT);
+        return false;
+    }
+    *out = str_format(e->perm, "%.*s.%.*s", STR_ARG(outer), STR_ARG(inner));
+    return elab_step(e, at, out->len / BYTES_PER_STEP);
 }
 
 static bool path_part(Elab *e, const PathPart *part, const Scope *scope, Place at, Str *out)

@@ -21,7 +21,13 @@ typedef struct Job {
     Graph *graph;
 } Job;
 
-bool front_is_layout(Str spec) { return layout_starts(spec) && !str_ends(spec, STR(".slu")); }
+bool front_is_layout(Str spec)
+{
+    bool is_path = false;
+    for (size_t i = 0; i < spec.len; i++)
+        is_path = is_path || spec.ptr[i] == '/' || spec.ptr[i] == '.' || spec.ptr[i] == ':';
+    return layout_starts(spec) && !is_path;
+}
 
 static Place spec_place(Arena *arena, Str text)
 {

@@ -83,7 +83,8 @@ const Str *front_models(Arena *arena, Diag *dx, const FrontFile *file, size_t *n
 // Appends source text that parses to the same tree.
 bool front_print_ast(Arena *arena, Diag *dx, const FrontFile *file, Buf *out);
 
-// Whether a command line's SPEC is a layout literal: a capital letter, a digit, and no file name.
+// Whether a command line's SPEC is a layout literal: it begins with a capital letter and a digit,
+// and has nothing of a file's name: no `/`, `.` or `:`.
 bool front_is_layout(Str spec);
 
 #endif

@@ -726,7 +726,8 @@ static void note_seen(Elab *e, RestArg *arg, const Operation *op)
         if (arg->seen_operations.items[i] == op)
             return;
     }
-    vec_push(e->perm, &arg->seen_operations, op);
+    if (arg->seen_operations.n < ELAB_MOST_SEEN)
+        vec_push(e->perm, &arg->seen_operations, op);
 }
 
 static void fill_rest(OperationCall *c, const Rest *rest)

@@ -2,8 +2,6 @@
 // wrong, so that one run reports several errors; a block ends at the first.
 #include "front/elab.h"
 
-#include "front/limits.h"
-
 bool elab_in_model(const Elab *e)
 {
     return e->frame && e->frame->function->item->kind == ITEM_model;
@@ -188,7 +186,7 @@ static Flow run_check(Elab *e, const Stmt *stmt, const Scope *scope)
     VEC(const Expr *) parts = {0};
     const Expr *x = stmt->condition;
     for (; x->kind == EXPR_binary && x->op == BINARY_and; x = x->left)
-        vec_push(e->perm, &parts, x->right);
+        vec_push(e->tmp, &parts, x->right);
     Flow flow = run_condition(e, x, stmt, scope);
     for (size_t i = parts.n; i-- > 0 && flow == FLOW_next;)
         flow = run_condition(e, parts.items[i], stmt, scope);
@@ -336,15 +334,6 @@ static Flow run_output(Elab *e, const Stmt *stmt, const Scope *scope)
 
 // ---- stored tensors ----
 
-static Str param_path(Elab *e, const Stmt *stmt, Str own)
-{
-    if (stmt->path.n == 0)
-        own = stmt->name.text;
-    if (e->prefix.len == 0)
-        return own;
-    return str_format(e->perm, "%.*s.%.*s", STR_ARG(e->prefix), STR_ARG(own));
-}
-
 // The tensor that the path reached before, if this may be the same.
 static Value shared_param(Elab *e, const Stmt *stmt, Str path, const Type *type,
                           const StoredParam *first)
@@ -371,12 +360,9 @@ static Flow run_param(Elab *e, const Stmt *stmt, const Scope *scope)
     if (!elab_type(e, stmt->type, scope, false, &type) ||
         !elab_path(e, &stmt->path, scope, stmt->name.at, &own))
         return FLOW_failed;
-    Str path = param_path(e, stmt, own);
-    if (path.len > LIMIT_TEXT) {
-        elab_error(e, stmt->name.at, "a path of %zu characters, more than %d", path.len,
-                   LIMIT_TEXT);
+    Str path;
+    if (!elab_join_path(e, e->prefix, stmt->path.n ? own : stmt->name.text, stmt->name.at, &path))
         return FLOW_failed;
-    }
     const StoredParam *first = map_get(&e->params, path);
     Value v;
     if (first) {

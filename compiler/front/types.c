@@ -171,9 +171,14 @@ bool elab_match(Elab *e, const Param *param, Value value, Place at, const Scope 
     DType dtype = DT_f32;
     if (!ref)
         return true;
-    for (ValueType type = 0; !ref->has_dims && type < TYPE_nvalues; type++) {
-        if (str_equal(ref->name, str_from(value_types[type])))
+    for (ValueType type = 0; type < TYPE_nvalues; type++) {
+        if (!str_equal(ref->name, str_from(value_types[type])) ||
+            (ref->has_dims && type == TYPE_bool)) // a tensor
+            continue;
+        if (!ref->has_dims)
             return has_value_type(value, type) || refuse(&m, (Str){0});
+        elab_error(e, ref->at, "`%s` has no dimensions", value_types[type]);
+        return false;
     }
     if (ref->name.len && !is_tensor_type(ref->name, &dtype)) {
         refuse_type_name(e, ref, true);
