@@ -3,9 +3,10 @@
 
 #include <sys/stat.h>
 
-static const OptionId options[] = {
-    OPT_input,   OPT_random_input, OPT_size,    OPT_output, OPT_expect, OPT_atol, OPT_rtol,
-    OPT_threads, OPT_reference,    OPT_weights, OPT_random, OPT_seq,    OPT_set,  OPT_without};
+static const OptionId options[] = {OPT_input,     OPT_random_input, OPT_size,   OPT_output,
+                                   OPT_expect,    OPT_atol,         OPT_rtol,   OPT_threads,
+                                   OPT_reference, OPT_weights,      OPT_map,    OPT_random,
+                                   OPT_seq,       OPT_set,          OPT_without};
 
 // ---- what is asked for ----
 
@@ -125,7 +126,8 @@ static bool is_spec(const char *operand)
 // A compiled model and a SPEC are not taken for each other.
 static bool check_operand(Call *call)
 {
-    static const OptionId of_specs[] = {OPT_weights, OPT_random, OPT_seq, OPT_set, OPT_without};
+    static const OptionId of_specs[] = {OPT_weights, OPT_map, OPT_random,
+                                        OPT_seq,     OPT_set, OPT_without};
     const char *operand = call->operand;
     if (option_given(call, OPT_reference)) {
         if (str_ends(str_from(operand), STR(".so"))) {
@@ -177,9 +179,10 @@ static bool run(Call *call)
     Tensors outputs = {0};
     const char *output = option_text(call, OPT_output);
     const char *const read[] = {call->operand, option_text(call, OPT_input),
-                                option_text(call, OPT_expect), option_text(call, OPT_weights)};
+                                option_text(call, OPT_expect), option_text(call, OPT_weights),
+                                option_text(call, OPT_map)};
     if (!read_options(call, &o, &tolerance) || !check_operand(call) ||
-        !command_model(call, &model) || (output && !command_check_output(call, output, read, 4))) {
+        !command_model(call, &model) || (output && !command_check_output(call, output, read, 5))) {
         return false;
     }
     warn_ineffective(call);

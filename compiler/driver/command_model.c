@@ -56,6 +56,7 @@ bool command_model(Call *call, CompileOptions *out)
     int64_t seed = 0;
     *out = (CompileOptions){.spec = call->operand,
                             .weights = option_text(call, OPT_weights),
+                            .map = option_text(call, OPT_map),
                             .random = option_given(call, OPT_random)};
     for (size_t i = 0; i < sizeof of_models / sizeof *of_models; i++) {
         if (is_graph_text(call->operand) && option_given(call, of_models[i])) {
@@ -66,6 +67,9 @@ bool command_model(Call *call, CompileOptions *out)
     if (out->weights && out->random) {
         return command_wrong(call, "--weights and --random: parameters come from a file, or are "
                                    "made up, not both");
+    }
+    if (out->map && out->random) {
+        command_ineffective(call, OPT_map, "--random reads no file");
     }
     if (!read_settings(call, &out->front) || !read_seq(call, &out->front) ||
         !option_int(call, OPT_random, 0, INT64_MAX, &seed)) {

@@ -39,9 +39,19 @@ static const struct {
 };
 enum { NOLD_NAMES = sizeof old_names / sizeof *old_names };
 
+// Where a parameter's values come from.
+typedef struct Found {
+    size_t n;
+    const StTensor **tensors; // [n]
+    const MapRule *rule;      // NULL: there is one tensor, as it is
+    MapShape shape;           // after the rule's steps
+    const MapStep *misfit;    // NULL: the steps can be done
+    Str why;                  // of the misfit
+} Found;
+
 struct Checkpoint {
     StFile *file;
-    Map found; // a parameter's name, to its StTensor
+    Map found; // a parameter's name, to Found
 };
 
 // While parameters are looked for.
@@ -51,7 +61,9 @@ typedef struct Search {
     const StFile *file;
     Node *const *params;
     size_t n;
-    Map by_name; // params
+    Map by_name;          // params
+    const WeightMap *map; // NULL: none
+    const Counted *counted;
     Str removed; // a base of the model's names that the file's have not; or nothing
     Str added;   // one of the file's names that the model's have not; or nothing
     Map used;    // names of tensors
@@ -89,11 +101,21 @@ static Str old_form(Arena *a, Str name)
     return (Str){0};
 }
 
-static const StTensor *find_form(const Search *s, Str name)
+// Also behind what the map strips.
+static const StTensor *find_exact(const Search *s, Str name)
 {
     const StTensor *t = st_find(s->file, name);
+    for (size_t i = 0; !t && s->map && i < s->map->nstrip; i++) {
+        t = st_find(s->file, join(s->arena, s->map->strip[i], name));
+    }
+    return t;
+}
+
+static const StTensor *find_form(const Search *s, Str name)
+{
+    const StTensor *t = find_exact(s, name);
     Str old = t ? (Str){0} : old_form(s->arena, name);
-    return old.len > 0 ? st_find(s->file, old) : t;
+    return old.len > 0 ? find_exact(s, old) : t;
 }
 
 // With what was found to be before the names.
@@ -262,18 +284,96 @@ static bool check_old_form(Search *s, const StTensor *t)
     return check_equal(s, t, other, "under its new and its old name");
 }
 
+static Found *new_found(Search *s, size_t n)
+{
+    Found *found = arena_new(s->arena, Found, 1);
+    found->tensors = arena_new(s->arena, const StTensor *, n);
+    found->n = n;
+    return found;
+}
+
+// The shape that the rule's steps make, or the step that does not fit.
+static void try_steps(const Search *s, Found *found)
+{
+    Moving arrays[MOST_PARTS] = {0};
+    Buf why = {.arena = s->arena};
+    size_t n = found->n;
+    for (size_t i = 0; i < n; i++) {
+        const StTensor *t = found->tensors[i];
+        arrays[i].shape.rank = t->rank < MOST_RANK ? t->rank : MOST_RANK;
+        if (t->rank > MOST_RANK || t->count == 0) {
+            found->misfit = found->rule->steps;
+            found->why = STR("a tensor without elements, or with more than 8 axes");
+            return;
+        }
+        if (t->rank > 0) {
+            memcpy(arrays[i].shape.sizes, t->shape, t->rank * sizeof *t->shape);
+        }
+    }
+    for (size_t i = 0; i < found->rule->nsteps; i++) {
+        if (!step_apply(&found->rule->steps[i], arrays, &n, 0, &why)) {
+            found->misfit = &found->rule->steps[i];
+            found->why = buf_str(&why);
+            return;
+        }
+    }
+    found->shape = arrays[0].shape;
+}
+
+// The first rule that fits a name, or the name without its base.
+static bool fit_rule(const Search *s, const MapRule *rule, Str name, Str *names)
+{
+    return rule_names(s->arena, rule, s->counted, name, names) ||
+           rule_names(s->arena, rule, s->counted, stem(name), names);
+}
+
+// By the map's first rule that fits and whose tensors are all there; NULL if there is none.
+static Found *find_by_map(Search *s, Str name)
+{
+    Str names[MOST_PARTS];
+    for (size_t i = 0; s->map && i < s->map->nrules; i++) {
+        const MapRule *rule = &s->map->rules[i];
+        if (!fit_rule(s, rule, name, names)) {
+            continue;
+        }
+        Found *found = new_found(s, rule->nfrom);
+        size_t nthere = 0;
+        for (size_t k = 0; k < rule->nfrom; k++) {
+            found->tensors[k] = find_exact(s, names[k]);
+            nthere += found->tensors[k] != NULL;
+        }
+        if (nthere == rule->nfrom && rule->nsteps > 0) {
+            found->rule = rule;
+            try_steps(s, found);
+        }
+        if (nthere == rule->nfrom) { // without steps there is one tensor, as it is
+            return found;
+        }
+    }
+    return NULL;
+}
+
 // Finds all; false after a report of those with two values. What is missing has no entry.
 static bool find_all(Search *s)
 {
     bool ok = true;
     for (size_t i = 0; i < s->n; i++) {
         Str name = s->params[i]->attr.name;
-        const StTensor *t = find_name(s, name);
-        ok = find_tied(s, name, &t) && ok;
-        if (t) {
-            ok = check_old_form(s, t) && ok;
-            use(s, t);
-            map_put(s->found, name, (void *)(uintptr_t)t);
+        Found *found = find_by_map(s, name);
+        if (!found) {
+            const StTensor *t = find_name(s, name);
+            ok = find_tied(s, name, &t) && ok;
+            ok = (!t || check_old_form(s, t)) && ok;
+            found = t ? new_found(s, 1) : NULL;
+            if (t) {
+                found->tensors[0] = t;
+            }
+        }
+        for (size_t k = 0; found && k < found->n; k++) {
+            use(s, found->tensors[k]);
+        }
+        if (found) {
+            map_put(s->found, name, found);
         }
     }
     return ok;
@@ -292,23 +392,35 @@ static Str tensor_text(Arena *a, const StTensor *t)
     return buf_str(&text);
 }
 
-static bool same_shape(const StTensor *t, const Type *type)
+static bool same_shape(const Type *type, size_t rank, const int64_t *sizes)
 {
-    if (t->rank != type->rank) {
-        return false;
+    bool ok = rank == type->rank;
+    for (size_t i = 0; ok && i < rank; i++) {
+        ok = size_is(type->shape[i], sizes[i]);
     }
-    for (size_t i = 0; i < t->rank; i++) {
-        if (!size_is(type->shape[i], t->shape[i])) {
-            return false;
+    return ok;
+}
+
+// The first tensor whose type is no number's, or NULL.
+static const StTensor *other_type(const Found *found)
+{
+    for (size_t i = 0; i < found->n; i++) {
+        if (!is_number(found->tensors[i])) {
+            return found->tensors[i];
         }
     }
-    return true;
+    return NULL;
 }
 
 static bool is_good(const Search *s, const Node *param)
 {
-    const StTensor *t = map_get(s->found, param->attr.name);
-    return t && is_number(t) && same_shape(t, &param->type);
+    const Found *found = map_get(s->found, param->attr.name);
+    if (!found || found->misfit || other_type(found)) {
+        return false;
+    }
+    return found->rule
+               ? same_shape(&param->type, found->shape.rank, found->shape.sizes)
+               : same_shape(&param->type, found->tensors[0]->rank, found->tensors[0]->shape);
 }
 
 static bool is_missing(const Search *s, const Node *param)
@@ -418,17 +530,64 @@ static Strs unused_names(const Search *s)
 }
 
 // `names` are suggested: none if the reason is known already.
+static void note_missing(const Search *s, const Node *param, const Strs *names)
+{
+    Str wanted[MOST_PARTS];
+    Str name = param->attr.name;
+    Buf text = {.arena = s->arena};
+    for (size_t i = 0; s->map && i < s->map->nrules && text.len == 0; i++) {
+        if (fit_rule(s, &s->map->rules[i], name, wanted)) {
+            for (size_t k = 0; k < s->map->rules[i].nfrom; k++) {
+                buf_format(&text, "%s%.*s", k > 0 ? ", " : "; the map reads it from ",
+                           STR_ARG(wanted[k]));
+            }
+        }
+    }
+    Str near = text.len > 0 ? (Str){0} : str_nearest(name, names->items, names->n);
+    if (near.len > 0) {
+        buf_format(&text, "; there is %.*s", STR_ARG(near));
+    }
+    diag_note(s->dx, (Place){0}, "missing: %.*s : %.*s%.*s", STR_ARG(name),
+              STR_ARG(type_text(s->arena, &param->type)), STR_ARG(buf_str(&text)));
+}
+
+// A parameter that a rule does not make as it should be.
+static void note_made(const Search *s, const Node *param, const Found *found)
+{
+    Buf text = {.arena = s->arena};
+    for (size_t i = 0; i < found->n; i++) {
+        buf_format(&text, "%s%.*s %.*s", i > 0 ? ", " : "", STR_ARG(found->tensors[i]->name),
+                   STR_ARG(tensor_text(s->arena, found->tensors[i])));
+    }
+    Str want = type_text(s->arena, &param->type);
+    if (found->misfit) {
+        diag_note(s->dx, found->misfit->at, "%.*s : %.*s from %.*s: %.*s",
+                  STR_ARG(param->attr.name), STR_ARG(want), STR_ARG(buf_str(&text)),
+                  STR_ARG(found->why));
+        return;
+    }
+    Buf made = {.arena = s->arena};
+    shape_print(&made, &found->shape);
+    diag_note(s->dx, found->rule->to.at, "another shape: %.*s : %.*s, but %.*s becomes %.*s",
+              STR_ARG(param->attr.name), STR_ARG(want), STR_ARG(buf_str(&text)),
+              STR_ARG(buf_str(&made)));
+}
+
 static void note_misfit(const Search *s, const Node *param, const Strs *names)
 {
     Str name = param->attr.name;
     Str want = type_text(s->arena, &param->type);
-    const StTensor *t = map_get(s->found, name);
-    if (!t) {
-        Str near = str_nearest(name, names->items, names->n);
-        diag_note(s->dx, (Place){0}, "missing: %.*s : %.*s%s%.*s", STR_ARG(name), STR_ARG(want),
-                  near.len > 0 ? "; there is " : "", STR_ARG(near));
+    const Found *found = map_get(s->found, name);
+    if (!found) {
+        note_missing(s, param, names);
         return;
     }
+    const StTensor *t = other_type(found);
+    if (found->rule && !t) {
+        note_made(s, param, found);
+        return;
+    }
+    t = t ? t : found->tensors[0];
     bool is_renamed = !str_equal(t->name, name);
     diag_note(s->dx, (Place){0}, "another %s: %.*s : %.*s, but %.*s is %.*s there",
               is_number(t) ? "shape" : "type", STR_ARG(name), STR_ARG(want),
@@ -498,29 +657,93 @@ static bool narrow(Diag *dx, const StFile *file, const StTensor *t, float *out)
     return ok;
 }
 
-static const StTensor *found(const Checkpoint *c, const Node *param)
+// Elements of 4 bytes are read as floats, of 8 as doubles.
+static bool read_tensor(Diag *dx, const StFile *file, const StTensor *t, size_t bytes, void *out)
 {
-    const StTensor *t = map_get(&c->found, param->attr.name);
-    if (!t) {
+    if (bytes == sizeof(double)) {
+        return st_read_f64(dx, file, t, out);
+    }
+    return is_f64(t) ? narrow(dx, file, t, out) : st_read_f32(dx, file, t, out);
+}
+
+static bool read_arrays(Diag *dx, const Checkpoint *c, const Found *found, size_t bytes,
+                        Moving *arrays)
+{
+    for (size_t i = 0; i < found->n; i++) {
+        const StTensor *t = found->tensors[i];
+        arrays[i].shape.rank = t->rank;
+        if (t->rank > 0) {
+            memcpy(arrays[i].shape.sizes, t->shape, t->rank * sizeof *t->shape);
+        }
+        arrays[i].data = malloc((size_t)t->count * bytes + 1);
+        if (!arrays[i].data) {
+            diag_fail(dx, "no memory for tensor %.*s", STR_ARG(t->name));
+            return false;
+        }
+        if (!read_tensor(dx, c->file, t, bytes, arrays[i].data)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Reads the tensors and does the steps, which fit: that was tried.
+static bool read_by_rule(Diag *dx, const Checkpoint *c, const Found *found, size_t bytes, void *out)
+{
+    Moving arrays[MOST_PARTS] = {0};
+    Buf why = {.arena = c->found.arena};
+    size_t n = found->n;
+    bool ok = read_arrays(dx, c, found, bytes, arrays);
+    for (size_t i = 0; ok && i < found->rule->nsteps; i++) {
+        ok = step_apply(&found->rule->steps[i], arrays, &n, bytes, &why);
+        if (!ok) {
+            diag_fail(dx, "no memory for tensor %.*s", STR_ARG(found->tensors[0]->name));
+        }
+    }
+    if (ok) {
+        memcpy(out, arrays[0].data, (size_t)shape_count(&arrays[0].shape) * bytes);
+    }
+    for (size_t i = 0; i < found->n; i++) {
+        free(arrays[i].data);
+    }
+    return ok;
+}
+
+static bool read_param(Diag *dx, const Checkpoint *c, const Node *param, size_t bytes, void *out)
+{
+    const Found *found = map_get(&c->found, param->attr.name);
+    if (!found) {
         die("parameter %.*s was never looked for", STR_ARG(param->attr.name));
     }
-    return t;
+    return found->rule ? read_by_rule(dx, c, found, bytes, out)
+                       : read_tensor(dx, c->file, found->tensors[0], bytes, out);
 }
 
 bool checkpoint_read_f32(Diag *dx, const Checkpoint *c, const Node *param, float *out)
 {
-    const StTensor *t = found(c, param);
-    return is_f64(t) ? narrow(dx, c->file, t, out) : st_read_f32(dx, c->file, t, out);
+    return read_param(dx, c, param, sizeof *out, out);
 }
 
 bool checkpoint_read_f64(Diag *dx, const Checkpoint *c, const Node *param, double *out)
 {
-    return st_read_f64(dx, c->file, found(c, param), out);
+    return read_param(dx, c, param, sizeof *out, out);
 }
 
 void checkpoint_close(Checkpoint *c) { st_close(c->file); }
 
-Checkpoint *checkpoint_open(Arena *arena, Diag *dx, const char *path, Node *const *params, size_t n)
+// Names are counted as they are and without their bases, as rules read them.
+static const Counted *count_names(Arena *arena, const WeightMap *map, Node *const *params, size_t n)
+{
+    Str *names = arena_new(arena, Str, 2 * n);
+    for (size_t i = 0; i < n; i++) {
+        names[2 * i] = params[i]->attr.name;
+        names[2 * i + 1] = stem(params[i]->attr.name);
+    }
+    return weight_map_count(arena, map, names, 2 * n);
+}
+
+Checkpoint *checkpoint_open(Arena *arena, Diag *dx, const char *path, const WeightMap *map,
+                            Node *const *params, size_t n)
 {
     StFile *file = st_open(arena, dx, path);
     if (!file) {
@@ -533,6 +756,8 @@ Checkpoint *checkpoint_open(Arena *arena, Diag *dx, const char *path, Node *cons
                 .file = file,
                 .params = params,
                 .n = n,
+                .map = map,
+                .counted = map ? count_names(arena, map, params, n) : NULL,
                 .by_name = {.arena = arena},
                 .used = {.arena = arena},
                 .found = &c->found};

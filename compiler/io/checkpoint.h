@@ -8,16 +8,17 @@
 #define SLUICE_IO_CHECKPOINT_H
 
 #include "io/safetensors.h"
+#include "io/weight_map.h"
 #include "ir/ir.h"
 
 typedef struct Checkpoint Checkpoint;
 
-// Finds every parameter, [n], in the file at `path`. NULL after a report: all that are missing or
-// of another shape or type at once, each with both shapes; names for one parameter whose values
-// differ. What is not used, and a prefix that was resolved, is a note. The file stays mapped until
-// checkpoint_close.
-Checkpoint *checkpoint_open(Arena *arena, Diag *dx, const char *path, Node *const *params,
-                            size_t n);
+// Finds every parameter, [n], in the file at `path`; by `map` first, if it is not NULL. NULL after
+// a report: all that are missing or of another shape or type at once, each with both shapes; names
+// for one parameter whose values differ. What is not used, and a prefix that was resolved, is a
+// note. The file stays mapped until checkpoint_close.
+Checkpoint *checkpoint_open(Arena *arena, Diag *dx, const char *path, const WeightMap *map,
+                            Node *const *params, size_t n);
 void checkpoint_close(Checkpoint *checkpoint);
 // The values of a parameter that was found, row by row: [count]. False after a report.
 bool checkpoint_read_f32(Diag *dx, const Checkpoint *checkpoint, const Node *param, float *out);

@@ -67,15 +67,17 @@ def change(tensors, what, argument):
     return tensors
 
 
-def main(params, path, *changes):
+def read(params):
+    """The model's tensors: name to [dtype, shape, values]."""
     tensors = {}
     for p in json.load(open(params))["parameters"]:
         rng = random.Random(p["name"])
         values = [float32(rng.uniform(-0.5, 0.5)) for _ in range(count(p["shape"]))]
         tensors[p["name"]] = ["F32", p["shape"], values]
-    for c in changes:
-        what, _, argument = c.partition("=")
-        tensors = change(tensors, what, argument)
+    return tensors
+
+
+def write(path, tensors):
     header, blob = {}, b""
     for name, (dtype, shape, values) in tensors.items():
         kind = FORMATS[dtype]
@@ -89,4 +91,13 @@ def main(params, path, *changes):
         f.write(struct.pack("<Q", len(text)) + text + blob)
 
 
-main(*sys.argv[1:])
+def main(params, path, *changes):
+    tensors = read(params)
+    for c in changes:
+        what, _, argument = c.partition("=")
+        tensors = change(tensors, what, argument)
+    write(path, tensors)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
