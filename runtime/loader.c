@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,7 @@ SlStatus sli_file_open(const char *path, SliFile *file, SlError *error)
         sli_file_close(file);
         return SL_FAIL(error, SL_E_FILE, "'%s': not a file", path);
     }
+    file->inode = (uint64_t)st.st_ino;
     file->bytes = (uint64_t)st.st_size;
     return SL_OK;
 }
@@ -136,16 +138,41 @@ static SlStatus check_image(SliFile *file, SlError *error)
     return SL_OK;
 }
 
-// A name without a slash would be looked for in the system's library folders.
-static SlStatus load_object(SlModel *model, const char *path, SlAbiQuery *query, SlError *error)
+// The path as the loader gets it. That takes a file for one that is loaded already if the text of
+// its path is the same, and so what replaced an open model for that model: each file has a spelling
+// of its own, in which a bit of its inode number is "/" or "/.". A name without a slash would be
+// looked for in the system's library folders.
+static bool spell_path(const SliFile *file, char *out, size_t size)
 {
-    char buffer[PATH_MAX];
-    int n = snprintf(buffer, sizeof buffer, "%s%s", strchr(path, '/') ? "" : "./", path);
-    if (n < 0 || (size_t)n >= sizeof buffer)
+    const char *slash = strrchr(file->path, '/');
+    size_t folder = slash ? (size_t)(slash - file->path) : 1;
+    const char *name = slash ? slash + 1 : file->path;
+    if (folder + 2 * 64 + 1 + strlen(name) + 1 > size)
+        return false;
+    memcpy(out, slash ? file->path : ".", folder);
+    out += folder;
+    for (uint64_t bits = file->inode; bits > 0; bits >>= 1) {
+        *out++ = '/';
+        if (bits & 1)
+            *out++ = '.';
+    }
+    *out++ = '/';
+    memcpy(out, name, strlen(name) + 1);
+    return true;
+}
+
+static SlStatus load_object(SlModel *model, const SliFile *file, SlAbiQuery *query, SlError *error)
+{
+    const char *path = file->path;
+    char spelled[PATH_MAX];
+    if (!spell_path(file, spelled, sizeof spelled))
         return SL_FAIL(error, SL_E_FILE, "the path is too long");
-    model->handle = dlopen(buffer, RTLD_NOW | RTLD_LOCAL);
+    model->handle = dlopen(spelled, RTLD_NOW | RTLD_LOCAL);
     if (!model->handle) {
         const char *why = dlerror();
+        size_t n = strlen(spelled);
+        if (why && strncmp(why, spelled, n) == 0 && strncmp(why + n, ": ", 2) == 0)
+            why += n + 2;
         return SL_FAIL(error, SL_E_NOT_MODEL, "'%s': %s", path, why ? why : "cannot be loaded");
     }
     void *symbol = dlsym(model->handle, SL_QUERY_NAME);
@@ -224,7 +251,7 @@ static SlStatus open_file(SlModel *model, SliFile *file, const SlOpenOptions *op
 {
     SlAbiQuery query;
     SL_TRY(check_image(file, error));
-    SL_TRY(load_object(model, file->path, &query, error));
+    SL_TRY(load_object(model, file, &query, error));
     SL_TRY(use_table(model, query, error));
     return sli_take_weights(model, file, options, error);
 }

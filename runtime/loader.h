@@ -7,6 +7,7 @@
 typedef struct SliFile {
     const char *path;
     int fd;
+    uint64_t inode;
     uint64_t bytes;
     uint64_t image; // of a model's own file: where the ELF image ends; else 0
 } SliFile;

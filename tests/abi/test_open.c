@@ -628,7 +628,21 @@ static void test_replaced(void **state)
     assert_runs(new, 1);
     assert_int_equal(sl_model_close(old), SL_OK);
     assert_runs(new, 1);
+
+    // By another model: its path is all that it shares with the open one.
+    Bytes image = read_bytes(ABI_MODELS "/model_twin.so");
+    write_bytes(in_folder("next.so"), image.at, image.n);
+    free(image.at);
+    write_weights(in_folder("twin.weights"));
+    assert_int_equal(rename(in_folder("next.so"), path), 0);
+    SlModel *twin = assert_opens(path, NULL);
+    SlModel *again = assert_opens(path, NULL);
+    assert_runs(new, 1);
+    assert_runs(twin, 2);
     assert_int_equal(sl_model_close(new), SL_OK);
+    assert_int_equal(sl_model_close(twin), SL_OK);
+    assert_runs(again, 2);
+    assert_int_equal(sl_model_close(again), SL_OK);
 }
 
 // The runtime itself loaded, used and unloaded: its threads are gone by then.
