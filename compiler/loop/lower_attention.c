@@ -61,38 +61,35 @@ typedef struct Block {
     bool reads_a; // A is read from the operands; else it is set
 } Block;
 
-static void emit_leaf(Block *b, Stmts *to, Affine tile_row, Affine panel, int64_t panels,
-                      int64_t height)
+static void emit_leaf(Block *b, Stmts *to, const RowTile *tile, Affine panel, int64_t panels)
 {
     Arena *a = b->at->r->arena;
-    Affine c = affine_add(a, affine_scale(a, tile_row, size_int(a, b->row)),
+    Affine c = affine_add(a, affine_scale(a, tile->row, size_int(a, b->row)),
                           affine_scale(a, panel, size_int(a, TILE_COLS)));
-    Access block = {.buffer = b->scratch, .at = c};
-    product_leaf(b->at->r, to, b->product, block, b->row, affine_add(a, b->panel, panel), panels,
-                 height, NULL);
+    TileBlock block = {.at = {.buffer = b->scratch, .at = c}, .row = b->row, .panels = panels};
+    product_leaf(b->at->r, to, b->product, &block, affine_add(a, b->panel, panel), tile);
 }
 
-static void emit_rows(void *ctx, Stmts *to, Affine row, int64_t height, const Size *rows_left)
+// `tile` counts rows from the block's first.
+static void emit_rows(void *ctx, Stmts *to, const RowTile *tile)
 {
-    (void)rows_left; // blocks have a fixed number of rows
     Block *b = ctx;
     Region *r = b->at->r;
     Arena *a = r->arena;
-    Affine from = affine_add(a, b->first, row);
     if (b->reads_a) {
-        size_t row_axis = b->product->node->type.rank - 2;
-        product_read_a(r, to, b->product, b->at->lead, row_axis, from, height, NULL);
+        RowTile rows = {.row = affine_add(a, b->first, tile->row), .height = tile->height};
+        product_read_a(r, to, b->product, b->at->lead, b->product->node->type.rank - 2, &rows);
     } else {
-        b->product->a.at = affine_scale(a, row, b->product->a_row);
+        b->product->a.at = affine_scale(a, tile->row, b->product->a_row);
     }
     int64_t most = r->lower->target->tile.panels;
     if (b->panels >= most) {
         Stmt *loop = loop_new(r, LOOP_serial, "p", size_int(a, b->panels / most));
-        emit_leaf(b, &loop->body, row, affine_var(a, loop->var, size_int(a, most)), most, height);
+        emit_leaf(b, &loop->body, tile, affine_var(a, loop->var, size_int(a, most)), most);
         vec_push(a, to, loop);
     }
     if (b->panels % most > 0) {
-        emit_leaf(b, to, row, affine_int(a, b->panels / most * most), b->panels % most, height);
+        emit_leaf(b, to, tile, affine_int(a, b->panels / most * most), b->panels % most);
     }
 }
 
@@ -266,6 +263,9 @@ static bool find_terms(Attention *at)
     for (size_t i = 0; i < r->graph->nodes.n; i++) {
         const Node *node = r->graph->nodes.items[i];
         values = node->op == OP_matmul ? node : values;
+    }
+    if (!values) {
+        die("kernel region: attention without a product");
     }
     at->scores = values->args[0];
     size_t rank = at->scores->type.rank;

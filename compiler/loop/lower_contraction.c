@@ -12,20 +12,31 @@
 
 // ---- rows ----
 
+// Full tiles in a loop, then what is left.
+static void free_row_tiles(Region *r, Stmts *to, const Size *rows, TileBody body, void *ctx)
+{
+    Arena *a = r->arena;
+    int64_t most = r->lower->target->tile.rows;
+    Stmt *full = loop_new(r, LOOP_serial, "t", size_div(a, rows, most));
+    RowTile tile = {.row = affine_scale(a, loop_index(r, full), size_int(a, most)), .height = most};
+    body(ctx, &full->body, &tile);
+    vec_push(a, to, full);
+    const Size *left = size_mod(a, rows, most);
+    const Size *some = size_div(a, size_add(a, left, size_int(a, most - 1)), most); // 0 or 1
+    Stmt *rest = loop_new(r, LOOP_serial, "t", some);
+    tile = (RowTile){
+        .row = affine_size(size_sub(a, rows, left)), .height = most - 1, .rows_left = left};
+    body(ctx, &rest->body, &tile);
+    vec_push(a, to, rest);
+}
+
 void product_row_tiles(Region *r, Stmts *to, const Size *rows, TileBody body, void *ctx)
 {
     Arena *a = r->arena;
     int64_t most = r->lower->target->tile.rows;
     int64_t n;
-    if (!size_is_int(rows, &n)) { // full tiles, then what is left
-        Stmt *full = loop_new(r, LOOP_serial, "t", size_div(a, rows, most));
-        body(ctx, &full->body, affine_scale(a, loop_index(r, full), size_int(a, most)), most, NULL);
-        vec_push(a, to, full);
-        const Size *left = size_mod(a, rows, most);
-        Stmt *rest = loop_new(r, LOOP_serial, "t",
-                              size_div(a, size_add(a, left, size_int(a, most - 1)), most));
-        body(ctx, &rest->body, affine_size(size_sub(a, rows, left)), most - 1, left);
-        vec_push(a, to, rest);
+    if (!size_is_int(rows, &n)) {
+        free_row_tiles(r, to, rows, body, ctx);
         return;
     }
     int64_t ntiles = (n + most - 1) / most;
@@ -39,9 +50,9 @@ void product_row_tiles(Region *r, Stmts *to, const Size *rows, TileBody body, vo
             continue;
         }
         Stmt *loop = loop_new(r, LOOP_serial, "t", size_int(a, count));
-        Affine row = affine_add(a, affine_int(a, first),
-                                affine_scale(a, loop_index(r, loop), size_int(a, height)));
-        body(ctx, &loop->body, row, height, NULL);
+        Affine from = affine_scale(a, loop_index(r, loop), size_int(a, height));
+        RowTile tile = {.row = affine_add(a, affine_int(a, first), from), .height = height};
+        body(ctx, &loop->body, &tile);
         vec_push(a, to, loop);
         first += count * height;
     }
@@ -144,68 +155,78 @@ void product_read_b(Region *r, Stmts *to, Product *p, const Affine *lead, Affine
 
 // ---- A ----
 
+static const Size *tile_rows(Region *r, const RowTile *tile)
+{
+    return tile->rows_left ? tile->rows_left : size_int(r->arena, tile->height);
+}
+
+// Makes the tile's rows of a computed A in scratch. `index`: of A, to be completed.
+static void make_rows(Region *r, Stmts *to, Product *p, Affine *index, size_t axis,
+                      const RowTile *tile)
+{
+    Arena *a = r->arena;
+    const Node *node = p->node->args[0];
+    if (p->a_buffer == 0) {
+        p->a_buffer =
+            kernel_add_scratch(r->kernel, STR("a"), DT_f32, r->lower->target->tile.rows * p->k);
+    }
+    Stmt *rows = loop_new(r, LOOP_serial, "r", tile_rows(r, tile));
+    Stmt *vector = loop_new(r, LOOP_vector, "k", size_int(a, p->k));
+    index[axis] = affine_add(a, tile->row, loop_index(r, rows));
+    index[node->type.rank - 1] = loop_index(r, vector);
+    Scope outer = {.to = &rows->body, .var = rows->var};
+    Scope inner = {.outer = &outer, .to = &vector->body, .var = vector->var};
+    const Expr *value = region_value(r, &inner, node, index);
+    Affine place =
+        affine_add(a, affine_var(a, rows->var, size_int(a, p->k)), loop_index(r, vector));
+    stmt_store(a, &vector->body, (Access){.buffer = p->a_buffer, .at = place}, value);
+    vec_push(a, &rows->body, vector);
+    vec_push(a, to, rows);
+    p->a = (Access){.buffer = p->a_buffer, .at = affine_int(a, 0)};
+    p->a_row = size_int(a, p->k);
+    p->a_k = size_int(a, 1);
+}
+
 void product_read_a(Region *r, Stmts *to, Product *p, const Affine *lead, size_t row_axis,
-                    Affine row, int64_t height, const Size *rows_left)
+                    const RowTile *tile)
 {
     const Node *a = p->node->args[0];
     size_t shift = p->node->type.rank - a->type.rank;
     Affine *index = arena_new(r->arena, Affine, a->type.rank);
     for (size_t i = 0; i + 1 < a->type.rank; i++) {
-        bool broadcast = size_is(a->type.shape[i], 1);
-        index[i] = broadcast               ? affine_int(r->arena, 0)
-                   : i + shift == row_axis ? row
-                                           : lead[i + shift];
+        Affine own = i + shift == row_axis ? tile->row : lead[i + shift];
+        index[i] = size_is(a->type.shape[i], 1) ? affine_int(r->arena, 0) : own;
     }
     index[a->type.rank - 1] = affine_int(r->arena, 0);
-    if (region_is_memory(a)) {
-        const Size *offset;
-        const Size *const *strides = region_strides(r, a, &offset);
-        p->a = region_access(r, a, index);
-        p->a_row = strides[row_axis - shift];
-        p->a_k = strides[a->type.rank - 1];
+    if (!region_is_memory(a)) {
+        make_rows(r, to, p, index, row_axis - shift, tile);
         return;
     }
-    if (p->a_buffer == 0) {
-        p->a_buffer =
-            kernel_add_scratch(r->kernel, STR("a"), DT_f32, r->lower->target->tile.rows * p->k);
-    }
-    Stmt *rows = loop_new(r, LOOP_serial, "r", rows_left ? rows_left : size_int(r->arena, height));
-    Stmt *vector = loop_new(r, LOOP_vector, "k", size_int(r->arena, p->k));
-    index[row_axis - shift] = affine_add(r->arena, row, loop_index(r, rows));
-    index[a->type.rank - 1] = loop_index(r, vector);
-    Scope outer = {.to = &rows->body, .var = rows->var};
-    Scope inner = {.outer = &outer, .to = &vector->body, .var = vector->var};
-    const Expr *value = region_value(r, &inner, a, index);
-    Access access = {.buffer = p->a_buffer,
-                     .at = affine_add(r->arena,
-                                      affine_var(r->arena, rows->var, size_int(r->arena, p->k)),
-                                      loop_index(r, vector))};
-    stmt_store(r->arena, &vector->body, access, value);
-    vec_push(r->arena, &rows->body, vector);
-    vec_push(r->arena, to, rows);
-    p->a = (Access){.buffer = p->a_buffer, .at = affine_int(r->arena, 0)};
-    p->a_row = size_int(r->arena, p->k);
-    p->a_k = size_int(r->arena, 1);
+    const Size *offset;
+    const Size *const *strides = region_strides(r, a, &offset);
+    p->a = region_access(r, a, index);
+    p->a_row = strides[row_axis - shift];
+    p->a_k = strides[a->type.rank - 1];
 }
 
-void product_leaf(Region *r, Stmts *to, const Product *p, Access c, int64_t c_row, Affine panel,
-                  int64_t panels, int64_t height, const Size *rows_left)
+void product_leaf(Region *r, Stmts *to, const Product *p, const TileBlock *block, Affine panel,
+                  const RowTile *tile)
 {
     Access b = {.buffer = p->b_buffer,
                 .at = affine_add(r->arena, p->b, affine_scale(r->arena, panel, p->b_panel))};
-    Tile tile = {.c = c,
-                 .c_row = c_row,
+    Tile leaf = {.c = block->at,
+                 .c_row = block->row,
                  .a = p->a,
                  .a_row = p->a_row,
                  .a_k = p->a_k,
                  .b = b,
                  .b_panel = p->b_panel,
                  .b_k = p->b_k,
-                 .rows = height,
-                 .rows_left = rows_left,
-                 .panels = panels,
+                 .rows = tile->height,
+                 .rows_left = tile->rows_left,
+                 .panels = block->panels,
                  .k = p->k};
-    stmt_tile(r->arena, to, &tile);
+    stmt_tile(r->arena, to, &leaf);
 }
 
 // ---- the region ----
@@ -229,12 +250,16 @@ typedef struct Contraction {
     uint32_t c;   // scratch block
     Affine tile;  // column tile inside the group
     int64_t tile_columns;
-    bool rows_first; // tiles of rows are the outer loop: A is computed, and once a tile is enough
+    const Size *rows; // members of the row axis
+    bool rows_first;  // tiles of rows are the outer loop: A is computed, and once a tile is enough
 } Contraction;
 
 static Columns split_columns(const Region *r, int64_t n, int64_t k, const Size *rows)
 {
     int64_t width = r->lower->target->tile.panels * TILE_COLS;
+    if (width == 0) {
+        die("the target offers no tile");
+    }
     Columns c = {
         .tile_panels = r->lower->target->tile.panels, .full = n / width, .left = n % width};
     int64_t nrows = 1;
@@ -271,18 +296,17 @@ static size_t find_row_axis(const Node *matmul)
 }
 
 // Stores one block: rows × columns of C through the epilogue.
-static void emit_epilogue(Contraction *c, Stmts *to, Affine row, int64_t height,
-                          const Size *rows_left)
+static void emit_epilogue(Contraction *c, Stmts *to, const RowTile *tile)
 {
     Region *r = c->r;
     Arena *a = r->arena;
     size_t rank = c->product.node->type.rank;
-    Stmt *rows = loop_new(r, LOOP_serial, "r", rows_left ? rows_left : size_int(a, height));
+    Stmt *rows = loop_new(r, LOOP_serial, "r", tile_rows(r, tile));
     Stmt *vector = loop_new(r, LOOP_vector, "v", size_int(a, c->tile_columns));
     Affine column = affine_scale(a, c->tile, size_int(a, c->columns.tile_panels * TILE_COLS));
     Affine *index = arena_new(a, Affine, rank);
     for (size_t i = 0; i < rank; i++) {
-        index[i] = i == c->row_axis ? affine_add(a, row, loop_index(r, rows))
+        index[i] = i == c->row_axis ? affine_add(a, tile->row, loop_index(r, rows))
                    : i + 1 == rank
                        ? affine_add(a, affine_add(a, c->first, column), loop_index(r, vector))
                        : c->lead[i];
@@ -309,19 +333,20 @@ static void emit_epilogue(Contraction *c, Stmts *to, Affine row, int64_t height,
     vec_push(a, to, rows);
 }
 
-static void emit_tile(void *ctx, Stmts *to, Affine row, int64_t height, const Size *rows_left)
+static void emit_tile(void *ctx, Stmts *to, const RowTile *tile)
 {
     Contraction *c = ctx;
     Arena *a = c->r->arena;
     int64_t panels = panels_of(c->tile_columns);
     if (!c->rows_first) {
-        product_read_a(c->r, to, &c->product, c->lead, c->row_axis, row, height, rows_left);
+        product_read_a(c->r, to, &c->product, c->lead, c->row_axis, tile);
     }
-    Access block = {.buffer = c->c, .at = affine_int(a, 0)};
+    TileBlock block = {.at = {.buffer = c->c, .at = affine_int(a, 0)},
+                       .row = panels * TILE_COLS,
+                       .panels = panels};
     Affine panel = affine_scale(a, c->tile, size_int(a, c->columns.tile_panels));
-    product_leaf(c->r, to, &c->product, block, panels * TILE_COLS, panel, panels, height,
-                 rows_left);
-    emit_epilogue(c, to, row, height, rows_left);
+    product_leaf(c->r, to, &c->product, &block, panel, tile);
+    emit_epilogue(c, to, tile);
 }
 
 // The columns behind the full tiles belong to the last group.
@@ -335,9 +360,9 @@ static Stmts *begin_left(Contraction *c, Stmts *to)
 
 // Calls `each` for every column tile of the group: the full ones in a loop, then what is left of
 // the columns.
-typedef void (*ColumnBody)(Contraction *c, Stmts *to, void *ctx);
+typedef void (*ColumnBody)(Contraction *c, Stmts *to, const RowTile *tile);
 
-static void for_columns(Contraction *c, Stmts *to, ColumnBody each, void *ctx)
+static void for_columns(Contraction *c, Stmts *to, ColumnBody each, const RowTile *tile)
 {
     Region *r = c->r;
     Arena *a = r->arena;
@@ -347,7 +372,7 @@ static void for_columns(Contraction *c, Stmts *to, ColumnBody each, void *ctx)
         Stmt *loop = loop_new(r, LOOP_serial, "p", size_int(a, c->columns.per_group));
         c->tile = loop_index(r, loop);
         c->tile_columns = width;
-        each(c, &loop->body, ctx);
+        each(c, &loop->body, tile);
         vec_push(a, to, loop);
     }
     if (c->columns.left > 0) {
@@ -357,36 +382,28 @@ static void for_columns(Contraction *c, Stmts *to, ColumnBody each, void *ctx)
         product_read_b(r, rest, &c->product, c->lead, c->first, c->columns.left);
         c->tile = affine_int(a, 0);
         c->tile_columns = c->columns.left;
-        each(c, rest, ctx);
+        each(c, rest, tile);
         c->first = first;
     }
 }
 
-static void column_with_rows(Contraction *c, Stmts *to, void *ctx)
+static void column_with_rows(Contraction *c, Stmts *to, const RowTile *tile)
 {
-    product_row_tiles(c->r, to, ctx, emit_tile, c);
+    (void)tile; // all rows
+    product_row_tiles(c->r, to, c->rows, emit_tile, c);
 }
 
-typedef struct RowTile {
-    Affine row;
-    int64_t height;
-    const Size *rows_left;
-} RowTile;
-
-static void column_of_row(Contraction *c, Stmts *to, void *ctx)
+static void column_of_row(Contraction *c, Stmts *to, const RowTile *tile)
 {
-    const RowTile *t = ctx;
-    emit_tile(c, to, t->row, t->height, t->rows_left);
+    emit_tile(c, to, tile);
 }
 
 // A computed A: its rows are made once, then every column tile uses them.
-static void row_with_columns(void *ctx, Stmts *to, Affine row, int64_t height,
-                             const Size *rows_left)
+static void row_with_columns(void *ctx, Stmts *to, const RowTile *tile)
 {
     Contraction *c = ctx;
-    RowTile tile = {row, height, rows_left};
-    product_read_a(c->r, to, &c->product, c->lead, c->row_axis, row, height, rows_left);
-    for_columns(c, to, column_of_row, &tile);
+    product_read_a(c->r, to, &c->product, c->lead, c->row_axis, tile);
+    for_columns(c, to, column_of_row, tile);
 }
 
 static const Node *find_matmul(const Region *r)
@@ -437,8 +454,8 @@ bool lower_contraction(Region *r)
     }
     c.row_axis = find_row_axis(matmul);
     c.lead = arena_new(r->arena, Affine, matmul->type.rank);
-    const Size *rows = matmul->type.shape[c.row_axis];
-    c.columns = split_columns(r, c.product.n, c.product.k, rows);
+    c.rows = matmul->type.shape[c.row_axis];
+    c.columns = split_columns(r, c.product.n, c.product.k, c.rows);
     int64_t width = c.columns.tile_panels * TILE_COLS;
     c.product.pack_columns = c.columns.full ? c.columns.per_group * width : 0;
     if (c.columns.left > c.product.pack_columns) {
@@ -449,9 +466,9 @@ bool lower_contraction(Region *r)
     bool b_at_hand = is_packed(r, &c.product) || is_direct(r, &c.product);
     c.rows_first = !region_is_memory(matmul->args[0]) && b_at_hand;
     if (c.rows_first) {
-        product_row_tiles(r, to, rows, row_with_columns, &c);
+        product_row_tiles(r, to, c.rows, row_with_columns, &c);
     } else {
-        for_columns(&c, to, column_with_rows, (void *)(uintptr_t)rows);
+        for_columns(&c, to, column_with_rows, NULL);
     }
     return true;
 }

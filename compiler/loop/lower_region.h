@@ -142,17 +142,31 @@ bool product_shape(Region *r, const Node *matmul, Product *p);
 // as they lie. `lead`: the result's index, its last two axes not used.
 void product_read_b(Region *r, Stmts *to, Product *p, const Affine *lead, Affine column,
                     int64_t columns);
-// Sets where A's rows from `row` on are read; rows that are computed are made in scratch first.
+// Rows that leaves do at once.
+typedef struct RowTile {
+    Affine row;            // the first
+    int64_t height;        // how many
+    const Size *rows_left; // not NULL: so many, at most `height`, known when the model runs
+} RowTile;
+
+// A block of C in scratch.
+typedef struct TileBlock {
+    Access at;
+    int64_t row; // elements from one row to the next
+    int64_t panels;
+} TileBlock;
+
+// Sets where the tile's rows of A are read; rows that are computed are made in scratch first.
+// `row_axis`: of the result.
 void product_read_a(Region *r, Stmts *to, Product *p, const Affine *lead, size_t row_axis,
-                    Affine row, int64_t height, const Size *rows_left);
-// C[rows, panels] at `c`, of B's panels from `panel` on.
-void product_leaf(Region *r, Stmts *to, const Product *p, Access c, int64_t c_row, Affine panel,
-                  int64_t panels, int64_t height, const Size *rows_left);
+                    const RowTile *tile);
+// block = the tile's rows of A · B's panels from `panel` on.
+void product_leaf(Region *r, Stmts *to, const Product *p, const TileBlock *block, Affine panel,
+                  const RowTile *tile);
 
 // Splits `rows` into tiles of two heights, or with symbols into full tiles and a rest; calls body
-// for each loop: `row` is the tile's first row, `height` its rows, or `rows_left` if that is not
-// NULL.
-typedef void (*TileBody)(void *ctx, Stmts *to, Affine row, int64_t height, const Size *rows_left);
+// in each loop.
+typedef void (*TileBody)(void *ctx, Stmts *to, const RowTile *tile);
 void product_row_tiles(Region *r, Stmts *to, const Size *rows, TileBody body, void *ctx);
 
 #endif

@@ -334,15 +334,14 @@ static const Expr *compute(Region *r, Scope *scope, const Node *node, const Affi
     if (region_is_memory(node)) {
         return expr_load(r->arena, r->kernel, region_access(r, node, index));
     }
-    const Node *x = node->nargs ? node->args[0] : NULL;
     switch ((int)node->op) {
     case OP_fill: return expr_const(r->arena, node->type.dtype, node->attr.value);
     case OP_size: return expr_size(r->arena, node->type.dtype, node->attr.size);
     case OP_iota: return expr_index(r->arena, index[0]);
     case OP_map: return map_value(r, scope, node, index);
     case OP_gather: return gather_value(r, scope, node, index);
-    case OP_copy: return region_value(r, scope, x, index);
-    case OP_view: return region_value(r, scope, x, folded_index(r, node, index));
+    case OP_copy: return region_value(r, scope, node->args[0], index);
+    case OP_view: return region_value(r, scope, node->args[0], folded_index(r, node, index));
     case OP_reduce_sum:
     case OP_reduce_max:
     case OP_reduce_min: return short_reduction(r, scope, node, index);

@@ -187,7 +187,10 @@ static Node *flatten_concat(Decompose *d, Rewrite *rw, const Node *node)
 
 static Node *decompose_node(Decompose *d, Rewrite *rw, const Node *node)
 {
-    Node *x = node->nargs ? rw->now[node->args[0]->id] : NULL;
+    if (node->nargs == 0) {
+        return rewrite_copy(rw, node);
+    }
+    Node *x = rw->now[node->args[0]->id];
     d->b->at = node->at;
     switch ((int)node->op) {
     case OP_reduce_mean: return decompose_reduce(d, node, x);

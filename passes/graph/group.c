@@ -181,6 +181,9 @@ static void build_group(Build *b, uint32_t group)
             vec_push(b->g->arena, &outputs, node);
         }
     }
+    if (outputs.n == 0) {
+        die("a group that nobody reads");
+    }
     b->rw.b.at = outputs.items[0]->at;
     Node *kernel =
         ir_add_kernel(&b->rw.b, b->g->classes.items[group], r.args.items, r.args.n, region);

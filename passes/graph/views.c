@@ -156,14 +156,22 @@ static View rel_shift(Views *v, const Node *node, const View *x)
 
 // ---- reshape ----
 
-// Axes [from, to) of the operand hold as many elements as [into, end) of the result: whether they
-// lie evenly enough to be walked as the result's axes; if so fills their strides.
-static bool regroup(Views *v, const Type *old, const View *x, size_t from, size_t to,
-                    const Type *type, View *y, size_t into, size_t end)
+// Axes [from, to) of the operand hold as many elements as [into, end) of the result.
+typedef struct Regroup {
+    size_t from;
+    size_t to;
+    size_t into;
+    size_t end;
+} Regroup;
+
+// Whether those axes of the operand lie evenly enough to be walked as the result's; if so fills
+// their strides.
+static bool regroup(Views *v, const Node *node, const View *x, View *y, const Regroup *g)
 {
+    const Type *old = &node->args[0]->type;
     const Size *step = NULL; // of the innermost axis that is longer than 1
     const Size *run = NULL;  // what the next outer axis must step by
-    for (size_t i = to; i-- > from;) {
+    for (size_t i = g->to; i-- > g->from;) {
         if (size_is(old->shape[i], 1)) {
             continue;
         }
@@ -174,41 +182,44 @@ static bool regroup(Views *v, const Type *old, const View *x, size_t from, size_
         run = size_mul(v->a, x->strides[i], old->shape[i]);
     }
     step = step ? step : size_int(v->a, 1);
-    for (size_t i = end; i-- > into;) {
+    for (size_t i = g->end; i-- > g->into;) {
         y->strides[i] = step;
-        step = size_mul(v->a, step, type->shape[i]);
+        step = size_mul(v->a, step, node->type.shape[i]);
+    }
+    return true;
+}
+
+// Takes in axes, from the side that has less, until both hold as many elements. False if they run
+// out.
+static bool next_group(Views *v, const Node *node, Regroup *g)
+{
+    const Type *old = &node->args[0]->type;
+    const Type *type = &node->type;
+    g->from = g->to;
+    g->into = g->end;
+    const Size *have = g->to < old->rank ? old->shape[g->to++] : size_int(v->a, 1);
+    const Size *want = g->end < type->rank ? type->shape[g->end++] : size_int(v->a, 1);
+    while (!size_equal(simple(v, have), simple(v, want))) {
+        bool has_less = size_exact_div(v->a, simple(v, want), simple(v, have)) != NULL;
+        if (g->to < old->rank && (has_less || g->end == type->rank)) {
+            have = size_mul(v->a, have, old->shape[g->to++]);
+        } else if (g->end < type->rank) {
+            want = size_mul(v->a, want, type->shape[g->end++]);
+        } else {
+            return false;
+        }
     }
     return true;
 }
 
 static bool reshape(Views *v, const Node *node, const View *x, View *y)
 {
-    const Type *old = &node->args[0]->type;
-    const Type *type = &node->type;
     *y = (View){.base = x->base,
                 .offset = x->offset,
-                .strides = arena_new(v->a, const Size *, type->rank + 1)};
-    size_t i = 0;
-    size_t j = 0;
-    while (i < old->rank || j < type->rank) {
-        size_t from = i;
-        size_t into = j;
-        const Size *have = i < old->rank ? old->shape[i++] : size_int(v->a, 1);
-        const Size *want = j < type->rank ? type->shape[j++] : size_int(v->a, 1);
-        while (!size_equal(simple(v, have),
-                           simple(v, want))) { // take in an axis of the side that has less
-            bool take_old = size_exact_div(v->a, simple(v, want), simple(v, have)) != NULL;
-            if (take_old && i < old->rank) {
-                have = size_mul(v->a, have, old->shape[i++]);
-            } else if (j < type->rank) {
-                want = size_mul(v->a, want, type->shape[j++]);
-            } else if (i < old->rank) {
-                have = size_mul(v->a, have, old->shape[i++]);
-            } else {
-                return false;
-            }
-        }
-        if (!regroup(v, old, x, from, i, type, y, into, j)) {
+                .strides = arena_new(v->a, const Size *, node->type.rank + 1)};
+    Regroup g = {0};
+    while (g.to < node->args[0]->type.rank || g.end < node->type.rank) {
+        if (!next_group(v, node, &g) || !regroup(v, node, x, y, &g)) {
             return false;
         }
     }
