@@ -273,7 +273,7 @@ static Columns split_columns(const Region *r, int64_t n, int64_t k, const Size *
             c.per_group = d;
         }
     }
-    c.groups = c.full ? c.full / c.per_group : 1;
+    c.groups = c.per_group > 0 && c.full > 0 ? c.full / c.per_group : 1;
     return c;
 }
 
