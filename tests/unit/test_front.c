@@ -369,6 +369,52 @@ static void test_limits(void **state)
     }
 }
 
+// `before`, then n times `format` with a number and the next in it, then `after`.
+static const char *numbered(FrontText *t, const char *before, const char *format[3], size_t n,
+                            const char *after)
+{
+    Buf buf = {.arena = t->arena};
+    buf_add(&buf, str_from(before));
+    for (size_t i = 0; i < n; i++)
+        buf_format(&buf, "%s%zu%s%zu%s", format[0], i, format[1], i + 1, format[2]);
+    buf_add(&buf, str_from(after));
+    return buf.ptr;
+}
+
+static void test_long(void **state)
+{
+    (void)state;
+    FrontText t = front_text_open();
+    const char *inputs[] = {"input x", ": f32[n", "] "};
+    const char *output = " output y = x0 }";
+    assert_non_null(
+        front_text_elaborate(&t, numbered(&t, "model m { ", inputs, LIMIT_SYMBOLS, output), NULL));
+    assert_null(front_text_elaborate(
+        &t, numbered(&t, "model m { ", inputs, LIMIT_SYMBOLS + 1, output), NULL));
+    assert_non_null(
+        strstr(front_text_messages(&t), "error: more than 1000 names of sizes in the inputs\n"));
+    const char *lets[] = {"let a", " = a", "\n"};
+    const char *model = "let a200 = 1 model m { input x: f32 output y = x + a0 }";
+    assert_null(front_text_elaborate(&t, numbered(&t, "", lets, 200, model), NULL));
+    assert_string_equal(front_text_messages(&t),
+                        "t.slu:100:5: error: `a99` is defined by too many others\n");
+    const char *words[] = {"a_long_enough_word_", ".so_that_some_of_them_are_much_", "."};
+    assert_null(front_text_elaborate(&t,
+                                     numbered(&t, "model m { input x: f32[1] y = dense(x, 1) as ",
+                                              words, 2000, "end output z = y }"),
+                                     NULL));
+    assert_string_equal(front_text_messages(&t),
+                        "t.slu:1:31: error: a path of more than 65536 characters\n");
+    // Each hole is short, what comes of it is not.
+    const char *holes[] = {"{t} ", " {t} ", " {t}"};
+    const char *text =
+        numbered(&t, "let t = \"", words, 900, "\" model m { input x: f32 check false, \"");
+    text = numbered(&t, text, holes, 9, "\" output y = x }");
+    assert_null(front_text_elaborate(&t, text, NULL));
+    assert_non_null(strstr(front_text_messages(&t), "error: a text of more than 65536 bytes\n"));
+    front_text_close(&t);
+}
+
 // Twenty thousand levels of expressions inside each other, from a thread with hardly any stack.
 static void *run_deep(void *ctx)
 {
@@ -743,11 +789,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_library_faults), cmocka_unit_test(test_several),
         cmocka_unit_test(test_model_faults),   cmocka_unit_test(test_call_faults),
-        cmocka_unit_test(test_limits),         cmocka_unit_test(test_small_stack),
-        cmocka_unit_test(test_files),          cmocka_unit_test(test_many_files),
-        cmocka_unit_test(test_choice),         cmocka_unit_test(test_library),
-        cmocka_unit_test(test_models),         cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_limits),         cmocka_unit_test(test_long),
+        cmocka_unit_test(test_small_stack),    cmocka_unit_test(test_files),
+        cmocka_unit_test(test_many_files),     cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_library),        cmocka_unit_test(test_models),
+        cmocka_unit_test(test_settings),       cmocka_unit_test(test_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
