@@ -28,9 +28,8 @@ extern "C" {
 
 #define SL_ABI_VERSION 1u
 #define SL_ABI_ALIGN   64u /* bytes: arena buffers, scratch, constants in the weights */
-#define SL_ABI_SLACK   64u /* readable bytes behind every arena buffer, the scratch and the weights \
-                            */
-#define SL_QUERY_NAME "sluice_model_query"
+#define SL_ABI_SLACK   64u /* readable bytes behind each of these */
+#define SL_QUERY_NAME  "sluice_model_query"
 
 /* Element types, as in the table. */
 #define SL_ABI_F32  0u
@@ -81,8 +80,9 @@ typedef struct SlAbiCheck {
 
 #define SL_IO_RANGE   1u /* i32 input: low <= x < high is checked */
 #define SL_IO_DEFAULT 2u /* input: may be left out, every element then is `fill` */
-#define SL_IO_SLOT    4u /* input: has an arena slot; i32, bool and inputs with a default always do \
-                          */
+#define SL_IO_SLOT                                                                                 \
+    4u /* input: has an arena slot; i32, bool and inputs with a default always do                  \
+        */
 
 typedef struct SlAbiIo {
     uint32_t size;
