@@ -27,7 +27,9 @@ CodegenTarget native_target(Arena *a, const char *name, const char *as)
     if (!codegen_target(a, str_from(name), &target, &why)) {
         fail_msg("%.*s", STR_ARG(why));
     }
-    if (as) {
+    bool runs = codegen_target(a, STR("native"), &other, &why) &&
+                (other.needs & target.needs) == target.needs;
+    if (as && !runs) {
         assert_true(codegen_target(a, str_from(as), &other, &why));
         target.cpu = other.cpu;
         target.features = other.features;

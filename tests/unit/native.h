@@ -13,7 +13,8 @@ typedef struct Native {
     Str object; // the bytes
 } Native;
 
-// A target by name; `as`: code of that shape, but in instructions of this other target, or NULL.
+// A target by name. `as`: where this machine does not run it, code of its shape in instructions of
+// this other target; NULL: in its own, wherever.
 CodegenTarget native_target(Arena *a, const char *name, const char *as);
 // The program of one step for each kernel, its operands inputs and outputs; symbols: [nsymbols]
 // names.
