@@ -244,7 +244,7 @@ static bool check_equal(const Search *s, const StTensor *x, const StTensor *y, c
 
 // ---- finding ----
 
-static void use(Search *s, const StTensor *t) { map_put(&s->used, t->name, (void *)(uintptr_t)t); }
+static void use(Search *s, const StTensor *t) { map_put(&s->used, t->name, s); }
 
 static bool has_head(const Search *s, const char *head)
 {
@@ -700,7 +700,7 @@ static bool read_by_rule(Diag *dx, const Checkpoint *c, const Found *found, size
             diag_fail(dx, "no memory for tensor %.*s", STR_ARG(found->tensors[0]->name));
         }
     }
-    if (ok) {
+    if (ok && arrays[0].data) { // there is one, after all steps
         memcpy(out, arrays[0].data, (size_t)shape_count(&arrays[0].shape) * bytes);
     }
     for (size_t i = 0; i < found->n; i++) {

@@ -48,7 +48,8 @@ static uint8_t *room(const MapShape *shape, size_t bytes)
 static void replace(Moving *array, const MapShape *shape, uint8_t *data)
 {
     free(array->data);
-    *array = (Moving){.shape = *shape, .data = data};
+    array->shape = *shape;
+    array->data = data;
 }
 
 // ---- transpose ----

@@ -146,20 +146,22 @@ static bool read_list(Reader *r, size_t depth, Yaml *out)
 
 typedef VEC(YamlKey) Keys;
 
-// A key, which is a text that no other key of the object is. `seen` has the keys' indices + 1.
+// A key, which is a text that no other key of the object is. `seen` has the keys' places.
 static bool add_key(Reader *r, const Yaml *key, Map *seen, Keys *keys)
 {
     if (key->kind != YAML_text) {
         return refuse(r, key->at, "a key must be a text");
     }
-    uintptr_t before = (uintptr_t)map_get(seen, key->text);
-    if (before > 0) {
+    const Place *before = map_get(seen, key->text);
+    if (before) {
         diag_error(r->dx, key->at, "the key `%.*s` is there twice", STR_ARG(key->text));
-        diag_note(r->dx, keys->items[before - 1].at, "the first one is here");
+        diag_note(r->dx, *before, "the first one is here");
         return false;
     }
     vec_push(r->arena, keys, ((YamlKey){key->text, key->at}));
-    map_put(seen, key->text, (void *)(uintptr_t)keys->n);
+    Place *at = arena_new(r->arena, Place, 1);
+    *at = key->at;
+    map_put(seen, key->text, at);
     return true;
 }
 
