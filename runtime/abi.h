@@ -80,9 +80,7 @@ typedef struct SlAbiCheck {
 
 #define SL_IO_RANGE   1u /* i32 input: low <= x < high is checked */
 #define SL_IO_DEFAULT 2u /* input: may be left out, every element then is `fill` */
-#define SL_IO_SLOT                                                                                 \
-    4u /* input: has an arena slot; i32, bool and inputs with a default always do                  \
-        */
+#define SL_IO_SLOT    4u /* input: kernels read a copy in the arena; f32 may have none */
 
 typedef struct SlAbiIo {
     uint32_t size;
