@@ -123,6 +123,34 @@ static bool apply_setting(Settings *s, const FrontSetting *setting)
     return true;
 }
 
+static bool refuse_twice(Elab *e, Place at, Str name)
+{
+    elab_error(e, at, "`%.*s` is set twice", STR_ARG(name));
+    return false;
+}
+
+static bool fix_size(Elab *e, const FrontSize *size)
+{
+    for (size_t i = 0; i < e->fixed.n; i++) {
+        if (str_equal(e->fixed.items[i].name, size->name))
+            return refuse_twice(e, e->fixed.items[i].at, size->name);
+    }
+    Str value = str_format(e->perm, "%.*s %lld", STR_ARG(size->name), (long long)size->value);
+    Fixed fixed = {.name = size->name, .value = size->value, .at = command_place(e, "--", value)};
+    vec_push(e->perm, &e->fixed, fixed);
+    return true;
+}
+
+static void leave_out(Elab *e, Str name)
+{
+    for (size_t i = 0; i < e->without.n; i++) {
+        if (str_equal(e->without.items[i].name, name))
+            return; // twice the same is the same
+    }
+    Without without = {.name = name, .at = command_place(e, "--without ", name)};
+    vec_push(e->perm, &e->without, without);
+}
+
 static bool apply_settings(Elab *e, ModelCall *call, const FrontOptions *options)
 {
     Settings s = {e, call, arena_new(e->perm, Rest, 1)};
@@ -131,26 +159,15 @@ static bool apply_settings(Elab *e, ModelCall *call, const FrontOptions *options
     for (size_t i = 0; i < options->nsettings; i++) {
         const FrontSetting *setting = &options->settings[i];
         for (size_t k = 0; k < i; k++) {
-            if (!str_equal(options->settings[k].name, setting->name))
-                continue;
-            Place at = command_place(e, "--set ", setting->name);
-            elab_error(e, at, "`%.*s` is set twice", STR_ARG(setting->name));
-            ok = false;
+            if (str_equal(options->settings[k].name, setting->name))
+                ok = refuse_twice(e, command_place(e, "--set ", setting->name), setting->name);
         }
         ok = apply_setting(&s, setting) && ok;
     }
-    for (size_t i = 0; i < options->nsizes; i++) {
-        const FrontSize *size = &options->sizes[i];
-        Str value = str_format(e->perm, "%.*s %lld", STR_ARG(size->name), (long long)size->value);
-        Place at = command_place(e, "--", value);
-        Fixed fixed = {.name = size->name, .value = size->value, .at = at};
-        vec_push(e->perm, &e->fixed, fixed);
-    }
-    for (size_t i = 0; i < options->nwithout; i++) {
-        Str name = options->without[i];
-        Without without = {.name = name, .at = command_place(e, "--without ", name)};
-        vec_push(e->perm, &e->without, without);
-    }
+    for (size_t i = 0; i < options->nsizes; i++)
+        ok = fix_size(e, &options->sizes[i]) && ok;
+    for (size_t i = 0; i < options->nwithout; i++)
+        leave_out(e, options->without[i]);
     if (s.rest->args.n)
         call->args.rest = s.rest;
     return ok;

@@ -51,14 +51,9 @@ typedef struct DimsValue {
 
 #define parse_new(p, T) arena_new((p)->arena, T, 1)
 
-// Lemon's; the parser is in p's arena.
+// Lemon's parser, in p's arena, and its door: one call for each token, 0 at the end.
 void *front_grammar_create(Parse *p);
-void front_grammarInit(void *parser, Parse *p);
-void front_grammarFinalize(void *parser);
 void front_grammar(void *parser, int kind, const Token *token);
-void front_grammarFree(void *parser, void (*release)(void *));
-void *front_grammarAlloc(void *(*allocate)(size_t), Parse *p);
-int front_grammarFallback(int kind);
 
 // Reports; the file is not read on after these.
 void parse_syntax_error(Parse *p, const Token *found, const bool *kinds);

@@ -733,6 +733,7 @@ static void test_settings(void **state)
          "<command line>:1:1: error: tiny: nothing takes the argument `mod`; did you mean "
          "`mode`?\n"},
         {"", "width=5 width=6", NULL, "<command line>:1:1: error: `width` is set twice\n"},
+        {"", "seq=5 --seq=6", NULL, "<command line>:1:1: error: `seq` is set twice\n"},
         {"", "width=(5", NULL, "--set width:1:3: error: expected `)`, found the end of the file\n"},
         {"", "width=1.5", NULL, "t.slu:1:205: error: a size must be an integer, not 1.5\n"},
         {"", "batch=0", NULL, "<command line>:1:1: error: a size must be at least 1, not 0\n"},
