@@ -147,7 +147,7 @@ static bool spell_path(const SliFile *file, char *out, size_t size)
     const char *slash = strrchr(file->path, '/');
     size_t folder = slash ? (size_t)(slash - file->path) : 1;
     const char *name = slash ? slash + 1 : file->path;
-    if (folder + 2 * 64 + 1 + strlen(name) + 1 > size)
+    if (folder + (size_t)2 * 64 + 1 + strlen(name) + 1 > size)
         return false;
     memcpy(out, slash ? file->path : ".", folder);
     out += folder;
