@@ -130,8 +130,8 @@ class Sluice(Contender):
             self.output = np.zeros(file["output"].shape, np.float32)
         self.model = libsluice.Model(
             build, artefact(self.root, name, case["model"], case["length"]), case["threads"])
-        self.model.give({"input_ids": ids.astype(np.int32), "attention_mask": mask.astype(np.bool_)},
-                        self.output)
+        self.model.give({"input_ids": ids.astype(np.int32),
+                         "attention_mask": mask.astype(np.bool_)}, self.output)
         self.note = f"{self.model.target}, {self.model.entry.nsteps} steps"
 
     def run(self):
