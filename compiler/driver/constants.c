@@ -181,16 +181,6 @@ static bool evaluate(Constants *c, size_t output, uint8_t *out)
 
 // ---- the blob ----
 
-static size_t find_output(const Graph *prepare, Str name)
-{
-    for (size_t i = 0; i < prepare->outputs.n; i++) {
-        if (str_equal(prepare->outputs.items[i].name, name)) {
-            return i;
-        }
-    }
-    die("prepare has no output %.*s", STR_ARG(name));
-}
-
 static bool write_all(Diag *dx, int fd, const uint8_t *data, uint64_t bytes)
 {
     while (bytes > 0) {
@@ -216,7 +206,10 @@ static bool add_constant(Constants *c, Constant *constant, Blob *blob)
     }
     memset(data + constant->bytes, 0, padded - constant->bytes);
     ArenaMark mark = arena_mark(c->arena);
-    size_t output = find_output(c->prepare, constant->name);
+    size_t output = graph_find_output(c->prepare, constant->name);
+    if (output == SIZE_MAX) {
+        die("prepare has no output %.*s", STR_ARG(constant->name));
+    }
     Movement m;
     bool ok = is_movement(c->prepare->outputs.items[output].node, &m)
                   ? move(c, &m, (float *)(void *)data)

@@ -45,6 +45,16 @@ void graph_add_output(Graph *graph, Str name, Node *node, Place at)
     vec_push(graph->arena, &graph->outputs, output);
 }
 
+size_t graph_find_output(const Graph *graph, Str name)
+{
+    for (size_t i = 0; i < graph->outputs.n; i++) {
+        if (str_equal(graph->outputs.items[i].name, name)) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
 // ---- reports ----
 
 static void report(Builder *b, int arg, Buf *buf) { b->fail(b->ctx, arg, buf_str(buf)); }

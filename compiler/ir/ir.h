@@ -141,6 +141,7 @@ typedef enum OpTrait { TRAIT_none, TRAIT_leaf, TRAIT_move, TRAIT_sugar, TRAIT_re
 const char *op_name(Op op);
 OpTrait op_trait(Op op);
 bool op_from_name(Str name, Op *out); // not those of scalar.def
+const char *kernel_class_name(KernelClass kernel);
 
 // ---- types ----
 
@@ -149,6 +150,8 @@ bool type_equal(const Type *a, const Type *b);
 void type_print(Buf *buf, const Type *type);
 Str type_text(Arena *arena, const Type *type);
 const Size *type_count(Arena *arena, const Type *type); // elements; NULL if over 64 bits
+// Row-major strides in elements, [rank].
+const Size **type_strides(Arena *arena, const Type *type);
 
 // ---- building ----
 
@@ -168,6 +171,8 @@ void graph_add_symbol(Graph *graph, Str name, int64_t low, int64_t high);
 void graph_add_check(Graph *graph, SizeOp op, const Size *left, const Size *right, Str text,
                      Place at);
 void graph_add_output(Graph *graph, Str name, Node *node, Place at);
+// The place of an output among graph->outputs, or SIZE_MAX.
+size_t graph_find_output(const Graph *graph, Str name);
 // A region of `graph`: shares arena, facts and symbols.
 Graph *graph_create_region(Graph *graph);
 

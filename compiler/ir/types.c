@@ -130,3 +130,14 @@ Str ir_undecided(const Graph *graph, SizeOp op, const Size *left, const Size *ri
                STR_ARG(buf_str(&condition)));
     return buf_str(&out);
 }
+
+const Size **type_strides(Arena *arena, const Type *type)
+{
+    const Size **strides = arena_new(arena, const Size *, type->rank + 1);
+    const Size *step = size_int(arena, 1);
+    for (size_t i = type->rank; i-- > 0;) {
+        strides[i] = step;
+        step = size_mul(arena, step, type->shape[i]);
+    }
+    return strides;
+}

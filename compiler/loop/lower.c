@@ -177,16 +177,6 @@ static uint32_t add_constant(Lower *l, Str name, const Type *type, Str layout)
     return (uint32_t)(l->program->constants.n - 1);
 }
 
-static Node *prepare_output(const Graph *prepare, Str name)
-{
-    for (size_t i = 0; i < prepare->outputs.n; i++) {
-        if (str_equal(prepare->outputs.items[i].name, name)) {
-            return prepare->outputs.items[i].node;
-        }
-    }
-    die("prepare has no output %.*s", STR_ARG(name));
-}
-
 static void prepare_failed(void *ctx, int arg, Str message)
 {
     (void)ctx;
@@ -210,14 +200,15 @@ static uint32_t packed_constant(Lower *l, const Node *source, const Node *matrix
         size_print(&name, matrix->attr.offset);
     }
     Str key = buf_str(&name);
-    Node *packed = NULL;
-    for (size_t i = 0; i < prepare->outputs.n && !packed; i++) {
-        packed =
-            str_equal(prepare->outputs.items[i].name, key) ? prepare->outputs.items[i].node : NULL;
-    }
+    size_t at = graph_find_output(prepare, key);
+    Node *packed = at == SIZE_MAX ? NULL : prepare->outputs.items[at].node;
     if (!packed) {
         Builder b = {.graph = prepare, .at = matrix->at, .fail = prepare_failed};
-        Node *x = prepare_output(prepare, source->attr.name);
+        size_t from = graph_find_output(prepare, source->attr.name);
+        if (from == SIZE_MAX) {
+            die("prepare has no output %.*s", STR_ARG(source->attr.name));
+        }
+        Node *x = prepare->outputs.items[from].node;
         if (matrix->op == OP_view) {
             x = ir_add_node(&b, OP_view, &x, 1, &matrix->attr, &matrix->type);
         }
@@ -273,8 +264,6 @@ static Operand result_operand(Lower *l, const Node *kernel, uint32_t k)
 // part.
 static Str step_name(Lower *l, const Region *r)
 {
-    static const char *const names[] = {"elementwise", "reduction", "contraction", "attention"};
-    const char *class_name = names[r->node->attr.kernel];
     for (size_t i = 0; i < r->slots.n; i++) {
         const Node *source = r->slots.items[i].source;
         if (source && source->op == OP_constant) {
@@ -288,19 +277,19 @@ static Str step_name(Lower *l, const Region *r)
             }
         }
     }
-    return str_from(class_name);
+    return str_from(kernel_class_name(r->node->attr.kernel));
 }
 
 static bool lower_kernel(Lower *l, const Node *node)
 {
-    static const char *const names[] = {"elementwise", "reduction", "contraction", "attention"};
     static bool (*const lower[KERNEL_count])(Region *) = {
         [KERNEL_elementwise] = lower_elementwise,
         [KERNEL_reduction] = lower_reduction,
         [KERNEL_contraction] = lower_contraction,
         [KERNEL_attention] = lower_attention,
     };
-    Str name = str_format(l->arena, "%s_%zu", names[node->attr.kernel], l->program->kernels.n);
+    Str name =
+        str_format(l->arena, "%s_%zu", kernel_class_name(node->attr.kernel), l->program->kernels.n);
     Region region = {
         .lower = l,
         .arena = l->arena,

@@ -16,6 +16,8 @@ Program *lower_graph(Arena *arena, Diag *dx, Graph *graph, const Target *target)
 // Whether the node is a reduction that needs a pass over the rows, and so a region of class
 // reduction; one over a few members is written out in an expression instead.
 bool lower_takes_pass(const Node *node);
+// Whether the node is a reduction at all.
+bool lower_is_reduce(const Node *node);
 // Whether a view of a computed value folds into the index at which it is computed: its axes are the
 // value's, in any order, and axes along which nothing changes.
 bool lower_view_folds(const Node *view);

@@ -408,7 +408,7 @@ static int64_t rows_of_a_part(const Region *r, size_t nouter)
     int64_t longest = 1;
     for (size_t i = 0; i < r->graph->nodes.n; i++) {
         const Node *node = r->graph->nodes.items[i];
-        if (region_is_reduce(node)) {
+        if (lower_is_reduce(node)) {
             int64_t n = row_elements(&p, node->args[0]);
             longest = n > longest ? n : longest;
         }

@@ -23,7 +23,6 @@ typedef struct Lower {
     Operand *where; // [nodes] of result, input and constant nodes; kind OPERAND_constant is
                     // resolved by slot
     bool *stored;   // [nodes] whether where[id] is known
-    size_t npacked; // packed constants so far, for their names
 } Lower;
 
 // A node's value that is at hand: in a value, or in a buffer at base + Σ index · stride.
@@ -92,7 +91,6 @@ Affine loop_index(Region *r, const Stmt *loop);
 
 // Reductions have one axis. One over a few members is written out in the expression; the others
 // take a pass over the rows.
-bool region_is_reduce(const Node *node);
 bool region_is_written_out(const Node *node);
 Scalar region_reduce_function(const Node *node);
 

@@ -24,18 +24,6 @@ bool region_is_constant(const Region *r, const Node *node)
     return region_is_memory(node) && r->node->args[memory_arg(node)->attr.index]->op == OP_constant;
 }
 
-// Row-major strides of a shape, in elements.
-static const Size **contiguous_strides(Arena *a, const Type *type)
-{
-    const Size **strides = arena_new(a, const Size *, type->rank + 1);
-    const Size *step = size_int(a, 1);
-    for (size_t i = type->rank; i-- > 0;) {
-        strides[i] = step;
-        step = size_mul(a, step, type->shape[i]);
-    }
-    return strides;
-}
-
 const Size *const *region_strides(Region *r, const Node *node, const Size **offset)
 {
     if (node->op == OP_view) {
@@ -43,7 +31,7 @@ const Size *const *region_strides(Region *r, const Node *node, const Size **offs
         return node->attr.strides;
     }
     *offset = size_int(r->arena, 0);
-    return contiguous_strides(r->arena, &node->type);
+    return type_strides(r->arena, &node->type);
 }
 
 uint32_t region_operand(Region *r, const Node *arg, const Node *packed)
@@ -137,7 +125,7 @@ static size_t walking_axis(const Node *view, const Size *stride, const Size *len
 static bool fold_axes(Arena *a, const Node *view, size_t *walks)
 {
     const Type *x = &view->args[0]->type;
-    const Size **strides = contiguous_strides(a, x);
+    const Size **strides = type_strides(a, x);
     size_t nwalked = 0;
     for (size_t i = 0; i < x->rank; i++) {
         bool single = size_is(x->shape[i], 1);
@@ -165,7 +153,7 @@ bool lower_view_folds(const Node *view)
 bool lower_view_is_whole(const Node *view)
 {
     Arena *a = arena_create();
-    const Size **strides = contiguous_strides(a, &view->type);
+    const Size **strides = type_strides(a, &view->type);
     const Size *count = type_count(a, &view->args[0]->type);
     bool whole = size_is(view->attr.offset, 0) && size_equal(type_count(a, &view->type), count);
     for (size_t i = 0; whole && i < view->type.rank; i++) {
@@ -179,7 +167,7 @@ bool lower_view_is_whole(const Node *view)
 static bool keeps_lead(Arena *a, const Node *view)
 {
     const Type *x = &view->args[0]->type;
-    const Size **strides = contiguous_strides(a, x);
+    const Size **strides = type_strides(a, x);
     for (size_t i = 0; i + 2 < x->rank; i++) {
         bool same = size_equal(view->type.shape[i], x->shape[i]) &&
                     (size_is(x->shape[i], 1) || size_equal(view->attr.strides[i], strides[i]));
@@ -272,10 +260,10 @@ static const Expr *gather_value(Region *r, Scope *scope, const Node *node, const
 
 bool lower_takes_pass(const Node *node)
 {
-    return region_is_reduce(node) && !region_is_written_out(node);
+    return lower_is_reduce(node) && !region_is_written_out(node);
 }
 
-bool region_is_reduce(const Node *node)
+bool lower_is_reduce(const Node *node)
 {
     return node->op == OP_reduce_sum || node->op == OP_reduce_max || node->op == OP_reduce_min;
 }
@@ -400,8 +388,8 @@ void region_store_output(Region *r, size_t k, Scope *scope, const Affine *index,
 {
     const Node *output = r->graph->outputs.items[k].node;
     const Node *node = region_output_node(r, k);
-    const Size **strides = contiguous_strides(r->arena, &output->type);
-    const Size **own = node == output ? strides : contiguous_strides(r->arena, &node->type);
+    const Size **strides = type_strides(r->arena, &output->type);
+    const Size **own = node == output ? strides : type_strides(r->arena, &node->type);
     Access access = {.buffer = r->results[k], .at = affine_int(r->arena, 0)};
     for (size_t i = 0; i < node->type.rank; i++) {
         if (size_is(node->type.shape[i], 1)) {

@@ -494,9 +494,7 @@ static const Node *joining(const Groups *g, uint32_t group, const Node *reader, 
     if (!is_free(g, base) || !group_holds_readers(g, group, base)) {
         return NULL;
     }
-    bool is_reduce =
-        base->op == OP_reduce_sum || base->op == OP_reduce_max || base->op == OP_reduce_min;
-    bool computed = base->op == OP_map || (is_reduce && !lower_takes_pass(base));
+    bool computed = base->op == OP_map || (lower_is_reduce(base) && !lower_takes_pass(base));
     bool aligned = reader->op == OP_concat || (reader->op == OP_map && same_shape(arg, reader));
     return computed && aligned && reads_fold(g, base) ? base : NULL;
 }

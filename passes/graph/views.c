@@ -23,22 +23,11 @@ typedef struct Views {
     View *views; // [nodes]
 } Views;
 
-static const Size **contiguous(Arena *a, const Type *type)
-{
-    const Size **strides = arena_new(a, const Size *, type->rank + 1);
-    const Size *step = size_int(a, 1);
-    for (size_t i = type->rank; i-- > 0;) {
-        strides[i] = step;
-        step = size_mul(a, step, type->shape[i]);
-    }
-    return strides;
-}
-
 static View view_of(Views *v, Node *base)
 {
     return (View){.base = base,
                   .offset = size_int(v->a, 0),
-                  .strides = contiguous(v->a, &base->type),
+                  .strides = type_strides(v->a, &base->type),
                   .node = base};
 }
 
@@ -260,7 +249,7 @@ static View see(Views *v, const Node *node)
 
 static bool is_whole(Views *v, const View *view, const Type *type)
 {
-    const Size **strides = contiguous(v->a, type);
+    const Size **strides = type_strides(v->a, type);
     bool same = type_equal(type, &view->base->type) && size_is(simple(v, view->offset), 0);
     for (size_t i = 0; same && i < type->rank; i++) {
         same = size_is(type->shape[i], 1) ||
