@@ -139,30 +139,13 @@ static const char *work_folder(Arena *arena, const char *path)
     return folder_of(arena, path);
 }
 
-static bool copy_blob(Diag *dx, FileWriter *to, const Blob *blob)
-{
-    static uint8_t buffer[1 << 20];
-    for (uint64_t at = 0; at < blob->bytes;) {
-        ssize_t n = pread(blob->fd, buffer, sizeof buffer, (off_t)at);
-        if (n <= 0 && errno != EINTR) {
-            diag_fail(dx, "cannot read the weights back: %s",
-                      n < 0 ? strerror(errno) : "the file is shorter");
-            return false;
-        }
-        file_write(to, buffer, n > 0 ? (size_t)n : 0);
-        at += n > 0 ? (uint64_t)n : 0;
-    }
-    return true;
-}
-
 // The blob, which begins at byte `offset` of the file, and the footer that says so.
-static bool write_blob(Diag *dx, FileWriter *to, const Blob *blob, uint64_t offset)
+static void write_blob(FileWriter *to, const Blob *blob, uint64_t offset)
 {
     SlAbiFooter footer = {.offset = offset, .bytes = blob->bytes, .hash = blob->hash};
     memcpy(footer.magic, SL_FOOTER_MAGIC, sizeof footer.magic);
-    bool ok = copy_blob(dx, to, blob);
+    file_write_copy(to, blob->fd, blob->bytes);
     file_write(to, &footer, sizeof footer);
-    return ok;
 }
 
 // The shared object's bytes, and the blob on a page of its own.
@@ -177,10 +160,7 @@ static bool write_appended(Diag *dx, const char *path, Str image, const Blob *bl
     size_t gap = (PAGE - image.len % PAGE) % PAGE;
     if (blob->bytes > 0) {
         file_write(writer, zeros, gap);
-        if (!write_blob(dx, writer, blob, image.len + gap)) {
-            file_abandon(writer);
-            return false;
-        }
+        write_blob(writer, blob, image.len + gap);
     }
     return file_commit(writer);
 }
@@ -195,15 +175,13 @@ static bool write_beside(Arena *arena, Diag *dx, const char *path, Str image, co
 {
     FileWriter *weights = file_create(dx, compile_weights_path(arena, path));
     FileWriter *object = weights ? file_create(dx, path) : NULL;
-    if (object && write_blob(dx, weights, blob, 0)) {
+    if (object) {
+        write_blob(weights, blob, 0);
         file_write(object, image.ptr, image.len);
         return file_commit_both(weights, object);
     }
     if (weights) {
         file_abandon(weights);
-    }
-    if (object) {
-        file_abandon(object);
     }
     return false;
 }

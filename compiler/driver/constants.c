@@ -16,12 +16,35 @@
 
 #define ALIGN 64 // bytes: where a constant may begin in the blob
 
+// Memory that the next constant uses again: fresh pages cost more than the work on them.
+typedef struct Room {
+    void *data; // [bytes], from malloc
+    size_t bytes;
+} Room;
+
 typedef struct Constants {
     Arena *arena;
     Diag *dx;
     const Graph *prepare;
     const Weights *weights;
+    Room constant; // as it goes to the blob
+    Room param;    // what it is moved from
 } Constants;
+
+// NULL after a report.
+static void *make_room(Diag *dx, Room *room, uint64_t bytes, Str name)
+{
+    if (room->bytes < bytes) {
+        free(room->data);
+        *room = (Room){.data = malloc(bytes), .bytes = bytes};
+    }
+    if (!room->data) {
+        room->bytes = 0;
+        diag_fail(dx, "no memory for the %llu bytes of %.*s", (unsigned long long)bytes,
+                  STR_ARG(name));
+    }
+    return room->data;
+}
 
 // ---- movement alone ----
 
@@ -126,24 +149,19 @@ static void move_blocks(const float *from, const Strided *s, bool packed, float 
     }
 }
 
-static bool move(const Constants *c, const Movement *m, float *out)
+static bool move(Constants *c, const Movement *m, float *out)
 {
     if (!m->view && !m->packed) {
         return weights_read_f32(c->dx, c->weights, m->param, out);
     }
-    int64_t count = fixed(type_count(c->arena, &m->param->type));
-    float *values = malloc((size_t)count * sizeof *values + 1);
-    bool ok = values != NULL;
-    if (!ok) {
-        diag_fail(c->dx, "no memory for parameter %.*s", STR_ARG(m->param->attr.name));
+    uint64_t count = (uint64_t)fixed(type_count(c->arena, &m->param->type));
+    float *values = make_room(c->dx, &c->param, count * sizeof *values, m->param->attr.name);
+    if (!values || !weights_read_f32(c->dx, c->weights, m->param, values)) {
+        return false;
     }
-    ok = ok && weights_read_f32(c->dx, c->weights, m->param, values);
-    if (ok) {
-        Strided s = strided(c->arena, m);
-        move_blocks(values, &s, m->packed, out);
-    }
-    free(values);
-    return ok;
+    Strided s = strided(c->arena, m);
+    move_blocks(values, &s, m->packed, out);
+    return true;
 }
 
 // ---- everything else ----
@@ -198,10 +216,8 @@ static bool write_all(Diag *dx, int fd, const uint8_t *data, uint64_t bytes)
 static bool add_constant(Constants *c, Constant *constant, Blob *blob)
 {
     uint64_t padded = (constant->bytes + ALIGN - 1) / ALIGN * ALIGN;
-    uint8_t *data = aligned_alloc(ALIGN, padded + ALIGN);
+    uint8_t *data = make_room(c->dx, &c->constant, padded, constant->name);
     if (!data) {
-        diag_fail(c->dx, "no memory for constant %.*s of %llu bytes", STR_ARG(constant->name),
-                  (unsigned long long)constant->bytes);
         return false;
     }
     memset(data + constant->bytes, 0, padded - constant->bytes);
@@ -219,7 +235,6 @@ static bool add_constant(Constants *c, Constant *constant, Blob *blob)
     constant->hash = XXH3_64bits(data, constant->bytes);
     ok = ok && write_all(c->dx, blob->fd, data, padded);
     blob->bytes += padded;
-    free(data);
     return ok;
 }
 
@@ -257,6 +272,8 @@ bool blob_create(Arena *arena, Diag *dx, const Graph *prepare, Program *program,
     out->hash = XXH3_64bits_digest(hash);
     XXH3_freeState(hash);
     arena_destroy(c.arena);
+    free(c.constant.data);
+    free(c.param.data);
     if (!ok) {
         blob_close(out);
     }

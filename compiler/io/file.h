@@ -31,6 +31,8 @@ typedef struct FileWriter FileWriter;
 FileWriter *file_create(Diag *dx, const char *path);
 // Writes in order. A failure is kept and reported by file_commit, so that calls need no check each.
 void file_write(FileWriter *writer, const void *data, size_t bytes);
+// The first bytes of an open regular file, by the kernel where it can. The same of failures.
+void file_write_copy(FileWriter *writer, int from, uint64_t bytes);
 // False after a report; the old content of `path` is then untouched.
 bool file_commit(FileWriter *writer);
 // Two files that belong together: both are replaced, or after a report neither is. What is only

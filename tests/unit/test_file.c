@@ -5,6 +5,7 @@
 #include "said.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -223,6 +224,50 @@ static void test_write_device(void **state)
     assert_int_equal(diag_exit_code(env->dx), 3);
 }
 
+// Between a text before and one behind it, to a file and to a pipe, which the kernel does not copy
+// to by itself.
+static void test_write_copy(void **state)
+{
+    Env *env = *state;
+    put(in_dir(env, "a"), "copied and not");
+    int from = open(in_dir(env, "a"), O_RDONLY);
+    assert_true(from >= 0);
+    assert_int_equal(mkfifo(in_dir(env, "pipe"), 0600), 0);
+    int pipe = open(in_dir(env, "pipe"), O_RDONLY | O_NONBLOCK);
+    assert_true(pipe >= 0);
+    static const char *const names[] = {"b", "pipe"};
+    for (size_t i = 0; i < 2; i++) {
+        FileWriter *writer = file_create(env->dx, in_dir(env, names[i]));
+        assert_non_null(writer);
+        file_write(writer, "<", 1);
+        file_write_copy(writer, from, strlen("copied"));
+        file_write(writer, ">", 1);
+        assert_true(file_commit(writer));
+    }
+    assert_content(env, in_dir(env, "b"), "<copied>");
+    char text[32] = {0};
+    assert_int_equal(read(pipe, text, sizeof text), strlen("<copied>"));
+    assert_string_equal(text, "<copied>");
+    close(pipe);
+    close(from);
+}
+
+// A file that is shorter than what is asked of it.
+static void test_write_copy_short(void **state)
+{
+    Env *env = *state;
+    put(in_dir(env, "a"), "short");
+    int from = open(in_dir(env, "a"), O_RDONLY);
+    assert_true(from >= 0);
+    FileWriter *writer = file_create(env->dx, in_dir(env, "b"));
+    assert_non_null(writer);
+    file_write_copy(writer, from, 6);
+    assert_false(file_commit(writer));
+    assert_says(env->dx, "cannot write");
+    assert_int_equal(access(in_dir(env, "b"), F_OK), -1);
+    close(from);
+}
+
 static void test_write_nowhere(void **state)
 {
     Env *env = *state;
@@ -329,6 +374,8 @@ int main(void)
         TEST(test_two_writers),
         TEST(test_write_device),
         TEST(test_write_through_link),
+        TEST(test_write_copy),
+        TEST(test_write_copy_short),
         TEST(test_write_nowhere),
         TEST(test_name_too_long),
         TEST(test_no_room),
