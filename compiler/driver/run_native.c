@@ -207,9 +207,10 @@ static bool run_once(Native *nt, Tensors *outputs)
 bool run_native(Call *call, const RunOptions *options, Tensors *outputs)
 {
     Native nt = {.call = call, .options = options};
+    SlOpenOptions open = {.verify = 1}; // a run reads all weights anyway
     SlError error;
     *outputs = (Tensors){0};
-    if (sl_model_open(call->operand, NULL, &nt.model, &error) ||
+    if (sl_model_open(call->operand, &open, &nt.model, &error) ||
         sl_entry_info(nt.model, 0, &nt.info, &error)) {
         return native_report(call, &error);
     }

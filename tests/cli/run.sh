@@ -40,6 +40,19 @@ tensors some.safetensors picked I64 1,3 1,2,10
 check 0 --input in.safetensors --expect some.safetensors
 prints 'hidden : f32[1, 3, 2]  not compared'
 
+# One bit of the weights is another: the last weight stands in front of the footer.
+cp tiny.so flipped.so
+python3 - <<'END'
+with open('flipped.so', 'r+b') as file:
+    whole = file.read()
+    at = whole.rindex(bytes.fromhex('0000803f')) # a 1.0 of `table`
+    file.seek(at)
+    file.write(bytes([whole[at] ^ 1]))
+END
+status 1 run flipped.so --input in.safetensors
+says "the weights of 'tiny' are damaged in 'table'"
+rm flipped.so
+
 # Written, and read again.
 status 0 run tiny.so --input in.safetensors --output out.safetensors
 status 0 run tiny.slu --reference $build --input in.safetensors --expect out.safetensors
