@@ -40,17 +40,17 @@ tensors some.safetensors picked I64 1,3 1,2,10
 check 0 --input in.safetensors --expect some.safetensors
 prints 'hidden : f32[1, 3, 2]  not compared'
 
-# One bit of the weights is another: the last weight stands in front of the footer.
+# One bit of the weights is another, of the last 1.0 in the file.
 cp tiny.so flipped.so
 python3 - <<'END'
 with open('flipped.so', 'r+b') as file:
     whole = file.read()
-    at = whole.rindex(bytes.fromhex('0000803f')) # a 1.0 of `table`
+    at = whole.rindex(bytes.fromhex('0000803f'))
     file.seek(at)
     file.write(bytes([whole[at] ^ 1]))
 END
 status 1 run flipped.so --input in.safetensors
-says "the weights of 'tiny' are damaged in 'table'"
+says "the weights of 'tiny' are damaged in"
 rm flipped.so
 
 # Written, and read again.
