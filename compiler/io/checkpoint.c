@@ -64,9 +64,10 @@ typedef struct Search {
     Map by_name;          // params
     const WeightMap *map; // NULL: none
     const Counted *counted;
-    Str removed; // a base of the model's names that the file's have not; or nothing
-    Str added;   // one of the file's names that the model's have not; or nothing
-    Map used;    // names of tensors
+    Str map_name; // of a shipped one that was not asked for; or nothing
+    Str removed;  // a base of the model's names that the file's have not; or nothing
+    Str added;    // one of the file's names that the model's have not; or nothing
+    Map used;     // names of tensors
     Map *found;
 } Search;
 
@@ -128,57 +129,6 @@ static const StTensor *find_name(const Search *s, Str name)
         t = find_form(s, join(s->arena, s->added, name));
     }
     return t;
-}
-
-static size_t count_found(const Search *s)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < s->n; i++) {
-        n += find_name(s, s->params[i]->attr.name) != NULL;
-    }
-    return n;
-}
-
-static bool has_base(const Search *s, Str base)
-{
-    for (size_t i = 0; i < s->n; i++) {
-        if (str_starts(s->params[i]->attr.name, base)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-// Decides for one base, with which the file holds the most parameters; none if that is as good.
-static void resolve_base(Search *s)
-{
-    size_t most = count_found(s);
-    Search best = *s;
-    for (size_t i = 0; i < NBASES && most < s->n; i++) {
-        Search try = *s;
-        if (has_base(s, bases[i])) {
-            try.removed = bases[i];
-        } else {
-            try.added = bases[i];
-        }
-        size_t n = count_found(&try);
-        if (n > most) {
-            most = n;
-            best = try;
-        }
-    }
-    *s = best;
-}
-
-static void note_base(const Search *s)
-{
-    if (s->added.len > 0) {
-        diag_note(s->dx, (Place){0}, "%.*s: its names begin with `%.*s`, which the model's do not",
-                  STR_ARG(s->file->path), STR_ARG(s->added));
-    } else if (s->removed.len > 0) {
-        diag_note(s->dx, (Place){0}, "%.*s: its names lack the `%.*s` that the model's begin with",
-                  STR_ARG(s->file->path), STR_ARG(s->removed));
-    }
 }
 
 // ---- values ----
@@ -284,7 +234,7 @@ static bool check_old_form(Search *s, const StTensor *t)
     return check_equal(s, t, other, "under its new and its old name");
 }
 
-static Found *new_found(Search *s, size_t n)
+static Found *new_found(const Search *s, size_t n)
 {
     Found *found = arena_new(s->arena, Found, 1);
     found->tensors = arena_new(s->arena, const StTensor *, n);
@@ -328,7 +278,7 @@ static bool fit_rule(const Search *s, const MapRule *rule, Str name, Str *names)
 }
 
 // By the map's first rule that fits and whose tensors are all there; NULL if there is none.
-static Found *find_by_map(Search *s, Str name)
+static Found *find_by_map(const Search *s, Str name)
 {
     Str names[MOST_PARTS];
     for (size_t i = 0; s->map && i < s->map->nrules; i++) {
@@ -352,6 +302,109 @@ static Found *find_by_map(Search *s, Str name)
     }
     return NULL;
 }
+
+// ---- what is before the names ----
+
+static size_t count_found(const Search *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        Str name = s->params[i]->attr.name;
+        n += find_name(s, name) || find_by_map(s, name);
+    }
+    return n;
+}
+
+static bool has_base(const Search *s, Str base)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        if (str_starts(s->params[i]->attr.name, base)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Decides for one base, with which the file holds the most parameters; none if that is as good.
+static void resolve_base(Search *s)
+{
+    size_t most = count_found(s);
+    Search best = *s;
+    for (size_t i = 0; i < NBASES && most < s->n; i++) {
+        Search try = *s;
+        if (has_base(s, bases[i])) {
+            try.removed = bases[i];
+        } else {
+            try.added = bases[i];
+        }
+        size_t n = count_found(&try);
+        if (n > most) {
+            most = n;
+            best = try;
+        }
+    }
+    *s = best;
+}
+
+// Names are counted as they are and without their bases, as rules read them.
+static const Counted *count_names(Arena *arena, const WeightMap *map, Node *const *params, size_t n)
+{
+    Str *names = arena_new(arena, Str, 2 * n);
+    for (size_t i = 0; i < n; i++) {
+        names[2 * i] = params[i]->attr.name;
+        names[2 * i + 1] = stem(params[i]->attr.name);
+    }
+    return weight_map_count(arena, map, names, 2 * n);
+}
+
+static void set_map(Search *s, const WeightMap *map)
+{
+    s->map = map;
+    s->counted = count_names(s->arena, map, s->params, s->n);
+}
+
+// Takes the shipped map with which the file holds the most parameters, if that is most of those
+// which it does not hold under their own names.
+static void resolve_map(Search *s)
+{
+    size_t plain = count_found(s);
+    size_t most = plain + (s->n - plain) / 2;
+    Search best = *s;
+    Str name;
+    const WeightMap *map;
+    for (size_t i = 0; most < s->n && (map = weight_map_shipped(s->arena, s->dx, i, &name)); i++) {
+        Search try = *s;
+        set_map(&try, map);
+        try.map_name = name;
+        size_t n = count_found(&try);
+        if (n > most) {
+            most = n;
+            best = try;
+        }
+    }
+    *s = best;
+}
+
+static void note_map(const Search *s)
+{
+    if (s->map_name.len > 0) {
+        diag_note(s->dx, (Place){0}, "%.*s: its names are read by the map %.*s",
+                  STR_ARG(s->file->path), STR_ARG(s->map_name));
+    }
+}
+
+static void note_base(const Search *s)
+{
+    if (s->added.len > 0) {
+        diag_note(s->dx, (Place){0}, "%.*s: its names begin with `%.*s`, which the model's do not",
+                  STR_ARG(s->file->path), STR_ARG(s->added));
+    } else if (s->removed.len > 0) {
+        diag_note(s->dx, (Place){0}, "%.*s: its names lack the `%.*s` that the model's begin with",
+                  STR_ARG(s->file->path), STR_ARG(s->removed));
+    }
+}
+
+// ---- all of them ----
 
 // Finds all; false after a report of those with two values. What is missing has no entry.
 static bool find_all(Search *s)
@@ -606,6 +659,7 @@ static bool check_all(const Search *s)
     }
     diag_error(s->dx, (Place){0}, "%.*s does not hold %zu of the model's %zu parameter%s",
                STR_ARG(s->file->path), nbad, s->n, s->n == 1 ? "" : "s");
+    note_map(s);
     note_absent_part(s);
     bool is_explained = note_prefix(s);
     Strs names = is_explained || nbad > MOST_SUGGESTED ? (Strs){0} : unused_names(s);
@@ -731,17 +785,6 @@ bool checkpoint_read_f64(Diag *dx, const Checkpoint *c, const Node *param, doubl
 
 void checkpoint_close(Checkpoint *c) { st_close(c->file); }
 
-// Names are counted as they are and without their bases, as rules read them.
-static const Counted *count_names(Arena *arena, const WeightMap *map, Node *const *params, size_t n)
-{
-    Str *names = arena_new(arena, Str, 2 * n);
-    for (size_t i = 0; i < n; i++) {
-        names[2 * i] = params[i]->attr.name;
-        names[2 * i + 1] = stem(params[i]->attr.name);
-    }
-    return weight_map_count(arena, map, names, 2 * n);
-}
-
 Checkpoint *checkpoint_open(Arena *arena, Diag *dx, const char *path, const WeightMap *map,
                             Node *const *params, size_t n)
 {
@@ -756,20 +799,25 @@ Checkpoint *checkpoint_open(Arena *arena, Diag *dx, const char *path, const Weig
                 .file = file,
                 .params = params,
                 .n = n,
-                .map = map,
-                .counted = map ? count_names(arena, map, params, n) : NULL,
                 .by_name = {.arena = arena},
                 .used = {.arena = arena},
                 .found = &c->found};
     for (size_t i = 0; i < n; i++) {
         map_put(&s.by_name, params[i]->attr.name, params[i]);
     }
+    if (map) {
+        set_map(&s, map);
+    }
     resolve_base(&s);
+    if (!map) {
+        resolve_map(&s);
+    }
     bool ok = find_all(&s);
     if (!check_all(&s) || !ok) {
         checkpoint_close(c);
         return NULL;
     }
+    note_map(&s);
     note_base(&s);
     note_unused(&s);
     return c;

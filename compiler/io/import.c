@@ -13,9 +13,9 @@ static const struct {
     Form form;
     Call (*import)(Keys *k);
 } families[] = {
-    {"bert", FORM_bert, import_bert},
-    {"electra", FORM_electra, import_electra},
-    {"funnel", FORM_funnel, import_funnel},
+    {"bert", FORM_bert, import_bert},       {"electra", FORM_electra, import_electra},
+    {"funnel", FORM_funnel, import_funnel}, {"vit", FORM_image, import_vit},
+    {"deit", FORM_image, import_deit},
 };
 
 enum { NFAMILIES = sizeof families / sizeof families[0] };

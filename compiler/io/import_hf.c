@@ -122,7 +122,8 @@ static void read_labels(Keys *k, Call *call, const HfClass *cls)
         count = (int64_t)names->n;
     }
     bool notes = k->notes_missing;
-    k->notes_missing = notes && cls->labels == LABELS_any && !is_named;
+    bool is_free = cls->labels == LABELS_any || cls->labels == LABELS_classes;
+    k->notes_missing = notes && is_free && !is_named;
     int64_t stated = keys_size(k, "num_labels", count);
     k->notes_missing = notes;
     if (stated != count && is_named && cls->labels != LABELS_none) {
@@ -133,8 +134,8 @@ static void read_labels(Keys *k, Call *call, const HfClass *cls)
         diag_error(k->im->dx, is_named ? names->at : k->object->at,
                    "%s has 2 labels, start and end, not %lld", cls->name, (long long)stated);
     }
-    if (cls->labels == LABELS_any) {
-        call_size(call, "labels", stated);
+    if (is_free) {
+        call_size(call, cls->labels == LABELS_classes ? "classes" : "labels", stated);
     }
 }
 

@@ -22,7 +22,8 @@ typedef enum Form {
     FORM_bert = 1,
     FORM_electra = 2,
     FORM_funnel = 4,
-    FORM_hf = 7, // every family of Hugging Face
+    FORM_image = 2048, // its ViT and DeiT
+    FORM_hf = 2055,    // every family of Hugging Face
     FORM_pooling = 8,
     FORM_module = 16,     // an entry of modules.json
     FORM_sluice = 32,     // our own key, which asks for what the others cannot say
@@ -128,8 +129,8 @@ typedef struct Image {
     int64_t height;
     int64_t width;
     int64_t channels;
-    int64_t patch; // height and width of a patch
-    int64_t classes;
+    int64_t patch;   // height and width of a patch
+    int64_t classes; // 0: the model has none
 } Image;
 
 // Adds those; reports at `at` an image that does not divide into patches.
@@ -150,14 +151,16 @@ bool import_wants(Keys *k, const char *outputs, const char *further, const char 
 typedef enum Labels {
     LABELS_none,
     LABELS_any,
-    LABELS_two // there must be two: start and end
+    LABELS_classes, // of images: the same, under another name
+    LABELS_two      // there must be two: start and end
 } Labels;
 
 typedef enum Trait {
-    TRAIT_tied = 1,     // the output's matrix is the embedding's table
-    TRAIT_decoder = 2,  // Funnel's
-    TRAIT_head_act = 4, // the head has the layers' activation, as an option of its own
-    TRAIT_pooler = 8    // the standard model has one that can be left out
+    TRAIT_tied = 1,      // the output's matrix is the embedding's table
+    TRAIT_decoder = 2,   // Funnel's
+    TRAIT_head_act = 4,  // the head has the layers' activation, as an option of its own
+    TRAIT_pooler = 8,    // the standard model has one that can be left out
+    TRAIT_two_heads = 16 // DeiT's, of which outputs are made as well
 } Trait;
 
 // A class of the library and the standard model that computes it.
@@ -184,6 +187,8 @@ void hf_head(Keys *k, Call *call, const HfClass *cls, const char *further, const
 Call import_bert(Keys *k);
 Call import_electra(Keys *k);
 Call import_funnel(Keys *k);
+Call import_vit(Keys *k);
+Call import_deit(Keys *k);
 Call import_timm(Keys *k);
 Call import_lucid(Keys *k);
 

@@ -99,6 +99,10 @@ static const KeyRule rules[] = {
     {FORM_electra, "summary_use_proj", NULL},
     {FORM_electra, "summary_activation", NULL},
     {FORM_electra, "summary_last_dropout", NULL},
+    // Of ViT's masked image modelling, which is not offered.
+    {FORM_image, "encoder_stride", NULL},
+    {FORM_image, "pooler_output_size", NULL}, // where there is a pooler, they are asked for
+    {FORM_image, "pooler_act", NULL},
     // Of the official Funnel code; its attention has the same result in either form.
     {FORM_funnel, "rel_attn_type", "\"factorized\"|\"rel_shift\""},
     {FORM_funnel, "max_position_embeddings", NULL},
@@ -156,7 +160,6 @@ static const KeyRule rules[] = {
     // Variants of its models, switched off.
     {FORM_timm_args, "norm_layer", "null"},
     {FORM_mlp_args, "stem_norm", "false"},
-    {FORM_vit_args, "qkv_bias", "true"},
     {FORM_vit_args, "qk_norm", "false"},
     {FORM_vit_args, "proj_bias", "true"},
     {FORM_vit_args, "init_values", "null"},

@@ -97,7 +97,9 @@ void call_image(Call *call, const Image *image, Place at)
     call_int(call, "width", image->width, image->height);
     call_int(call, "channels", image->channels, 3);
     call_int(call, "patch", image->patch, 16);
-    call_size(call, "classes", image->classes);
+    if (image->classes > 0) {
+        call_size(call, "classes", image->classes);
+    }
 }
 
 // ---- the model's name ----

@@ -224,6 +224,7 @@ static void read_vit(Keys *args, const Around *around, const TimmModel *model, C
     call_widths(call, width, ffn, heads, width / heads);
     const char *readout = read_pool(args, around, pools, is_distilled ? 1 : 2, "token");
     read_image(args, around, model, call);
+    call_flag(call, "qkv_bias", keys_bool(args, "qkv_bias", true), true);
     if (is_distilled) {
         keys_only(args, "class_token", "true");
         return;

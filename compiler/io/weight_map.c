@@ -376,19 +376,33 @@ static bool is_path(Str name)
            str_ends(name, STR(".yml"));
 }
 
+// maps/NAME.yaml
+static Str shipped_name(size_t i)
+{
+    Str file = str_from(map_files[i].name);
+    size_t before = strlen("maps/");
+    return (Str){file.ptr + before, file.len - before - strlen(".yaml")};
+}
+
+const WeightMap *weight_map_shipped(Arena *arena, Diag *dx, size_t i, Str *name)
+{
+    if (i >= map_nfiles) {
+        return NULL;
+    }
+    *name = shipped_name(i);
+    Str text = {map_files[i].text, map_files[i].length};
+    return weight_map_parse(arena, dx, diag_source(arena, str_from(map_files[i].name), text, true));
+}
+
 static const WeightMap *read_shipped(Arena *arena, Diag *dx, Str name)
 {
     Buf names = {.arena = arena};
-    Str file = str_format(arena, "maps/%.*s.yaml", STR_ARG(name));
     for (size_t i = 0; i < map_nfiles; i++) {
-        Str shipped = str_from(map_files[i].name);
-        if (str_equal(shipped, file)) {
-            Str text = {map_files[i].text, map_files[i].length};
-            return weight_map_parse(arena, dx, diag_source(arena, shipped, text, true));
+        Str shipped = shipped_name(i);
+        if (str_equal(shipped, name)) {
+            return weight_map_shipped(arena, dx, i, &shipped);
         }
-        size_t around = strlen("maps/") + strlen(".yaml");
-        buf_format(&names, "%s%.*s", i > 0 ? ", " : "", (int)(shipped.len - around),
-                   shipped.ptr + strlen("maps/"));
+        buf_format(&names, "%s%.*s", i > 0 ? ", " : "", STR_ARG(shipped));
     }
     diag_error(dx, (Place){0},
                "`%.*s` is neither a weight map's file, NAME.yaml, nor one of those "

@@ -38,6 +38,8 @@ typedef struct WeightMap {
 // A shipped map by its name, or a file: one whose name has a slash or ends in .yaml or .yml. NULL
 // after a report of all that is wrong with it.
 const WeightMap *weight_map_read(Arena *arena, Diag *dx, const char *name);
+// The shipped map of that number, counted from 0, and its name; NULL behind the last.
+const WeightMap *weight_map_shipped(Arena *arena, Diag *dx, size_t i, Str *name);
 // The same of a text.
 const WeightMap *weight_map_parse(Arena *arena, Diag *dx, const Source *source);
 

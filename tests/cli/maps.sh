@@ -25,6 +25,10 @@ equal() {
     status 0 build $spec "$@" --weights foreign.safetensors --map $map -o foreign.so
     is_silent
     same own.so foreign.so
+    # The map that fits is found by itself.
+    status 0 build $spec "$@" --weights foreign.safetensors -o foreign.so
+    says "foreign.safetensors: its names are read by the map $map"
+    same own.so foreign.so
 }
 equal bert_encoder bert-tf --seq 4
 equal bert_lm bert-tf --seq 4
@@ -121,7 +125,7 @@ printf 'rules: [\n' >wrong.yaml
 status 1 build tiny.slu --weights w.safetensors --map wrong.yaml
 says 'error: no valid YAML'
 status 1 build tiny.slu --weights w.safetensors --map funel-tf
-says 'bert-tf, funnel-pt, funnel-tf, mixer-jax, vit-jax'
+says 'bert-tf, funnel-pt, funnel-tf, mixer-jax, vit-hf, vit-jax'
 status 3 build tiny.slu --weights w.safetensors --map none.yaml
 status 0 build tiny.slu --random 1 --map bert-tf
 says '--map has no effect'

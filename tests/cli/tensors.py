@@ -11,17 +11,17 @@ def data(dtype, shape, values):
     count = 1
     for size in shape:
         count *= size
-    numbers = [float(v) if dtype[0] == "F" else int(v) for v in values.split(",")]
+    numbers = [float(v) if dtype[0] == "F" else int(v) for v in values]
     if len(numbers) == 1:
         numbers *= count
     assert len(numbers) == count, (shape, values)
     return struct.pack("<%d%s" % (count, FORMATS[dtype]), *numbers)
 
 
-def main(path, *rest):
+def write(path, tensors):
+    """tensors: name to [dtype, shape, values]."""
     header, blob = {}, b""
-    for name, dtype, shape, values in zip(*[iter(rest)] * 4):
-        shape = [int(s) for s in shape.split(",") if s]
+    for name, (dtype, shape, values) in tensors.items():
         piece = data(dtype, shape, values)
         header[name] = {"dtype": dtype, "shape": shape,
                         "data_offsets": [len(blob), len(blob) + len(piece)]}
@@ -31,4 +31,12 @@ def main(path, *rest):
         f.write(struct.pack("<Q", len(text)) + text + blob)
 
 
-main(*sys.argv[1:])
+def main(path, *rest):
+    tensors = {}
+    for name, dtype, shape, values in zip(*[iter(rest)] * 4):
+        tensors[name] = [dtype, [int(s) for s in shape.split(",") if s], values.split(",")]
+    write(path, tensors)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -334,14 +334,15 @@ static void test_bad_files(void **state)
     assert_refuses(env, "{\"a\": 'b'}", "no valid JSON: invalid token");
     assert_refuses(env, "{\"a\": \"\xff\"}", "no valid JSON: unable to decode byte 0xff");
     assert_refuses(env, "{\"a\": 1} x", "no valid JSON: end of file expected");
-    assert_refuses(env, "[]",
-                   "this is no configuration that is known; what is understood has "
-                   "model_type (Hugging Face: \"bert\", \"electra\" or \"funnel\"), "
-                   "architecture (timm), or class and args (g-mlp-pytorch)");
+    assert_refuses(
+        env, "[]",
+        "this is no configuration that is known; what is understood has "
+        "model_type (Hugging Face: \"bert\", \"electra\", \"funnel\", \"vit\" or \"deit\"), "
+        "architecture (timm), or class and args (g-mlp-pytorch)");
     assert_refuses(env, "{\"hidden_size\": 768}", "this is no configuration that is known");
     assert_refuses(env, "{\n\"model_type\": \"llama\"}",
                    ":2:15: error: model_type is \"llama\", but what is understood is \"bert\", "
-                   "\"electra\" or \"funnel\"");
+                   "\"electra\", \"funnel\", \"vit\" or \"deit\"");
     assert_refuses(env, "{\"model_type\": null}", "model_type is null, but");
     assert_refuses(env, "{\"model_type\": [\"bert\"]}", "model_type is [\"bert\"], but");
     put_bytes(env, "config.json", STR("{\"model_type\": \"bert\", \"top_k\": 1\0}"));

@@ -27,11 +27,13 @@ static void test_timm(void **state)
                    "{\"architecture\": \"vit_large_patch14_224\", \"model_args\": {\"depth\": 1,"
                    "\"img_size\": [28, 42], \"embed_dim\": 64, \"num_heads\": 2, \"in_chans\": 1,"
                    "\"mlp_ratio\": 2.5, \"class_token\": false, \"global_pool\": \"avg\","
-                   "\"act_layer\": \"quick_gelu\", \"num_classes\": 5, \"drop_rate\": 0.1}}",
+                   "\"act_layer\": \"quick_gelu\", \"qkv_bias\": false, \"num_classes\": 5,"
+                   "\"drop_rate\": 0.1}}",
                    "# from config.json: timm, vit_large_patch14_224\n"
                    "model vit_large_patch14_224 = vit(V1H64F160A2, height: 28, width: 42, "
                    "channels: 1, patch: 14,\n"
-                   "    classes: 5, class_token: false, readout: \"mean\", act: gelu_sigmoid)\n");
+                   "    classes: 5, qkv_bias: false, class_token: false, readout: \"mean\", "
+                   "act: gelu_sigmoid)\n");
     assert_becomes(env,
                    "{\"architecture\": \"deit_base_distilled_patch16_384\", \"num_classes\": 7}",
                    "# from config.json: timm, deit_base_distilled_patch16_384\n"

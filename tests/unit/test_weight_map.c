@@ -439,8 +439,8 @@ static void test_wrong_steps(void **state)
 static void test_shipped(void **state)
 {
     Env *env = *state;
-    static const char *const names[] = {"bert-tf", "funnel-pt", "funnel-tf", "mixer-jax",
-                                        "vit-jax"};
+    static const char *const names[] = {"bert-tf",   "funnel-pt", "funnel-tf",
+                                        "mixer-jax", "vit-hf",    "vit-jax"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const WeightMap *map = weight_map_read(env->arena, env->dx, names[i]);
         assert_non_null(map);
