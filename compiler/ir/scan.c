@@ -311,10 +311,21 @@ static const Size *factor(Scan *scan, bool is_negative, size_t depth)
     return is_negative ? checked(scan, token.at, size_scale(scan->arena, size, -1)) : size;
 }
 
-static const Size *product(Scan *scan, bool is_negative, size_t depth)
+// left / by. If `is_minus`, left is the negative of what is divided and subtracted: `a - b / 2` is
+// not `a + (-b) / 2`.
+static const Size *quotient(Scan *scan, const Size *left, int64_t by, bool is_minus)
+{
+    Arena *a = scan->arena;
+    return is_minus ? size_scale(a, size_div(a, size_scale(a, left, -1), by), -1)
+                    : size_div(a, left, by);
+}
+
+// A sign in front of a sum belongs to its first factor, as in the language; a minus between
+// products, `is_minus`, to the product behind it.
+static const Size *product(Scan *scan, bool is_negative, bool is_minus, size_t depth)
 {
     Place at = scan->token.at;
-    const Size *left = factor(scan, is_negative, depth);
+    const Size *left = factor(scan, is_negative || is_minus, depth);
     while (left != NULL && (scan_is(scan, "*") || scan_is(scan, "/"))) {
         bool is_division = scan_is(scan, "/");
         scan_next(scan);
@@ -328,7 +339,7 @@ static const Size *product(Scan *scan, bool is_negative, size_t depth)
                 scan_fail(scan, by_at, "expected a number of 1 at least");
                 return NULL;
             }
-            left = checked(scan, at, size_div(scan->arena, left, by));
+            left = checked(scan, at, quotient(scan, left, by, is_minus));
         } else {
             const Size *right = factor(scan, false, depth);
             left = right ? checked(scan, at, size_mul(scan->arena, left, right)) : NULL;
@@ -340,11 +351,11 @@ static const Size *product(Scan *scan, bool is_negative, size_t depth)
 static const Size *sum(Scan *scan, size_t depth)
 {
     Place at = scan->token.at;
-    const Size *left = product(scan, scan_accept(scan, "-"), depth);
+    const Size *left = product(scan, scan_accept(scan, "-"), false, depth);
     while (left != NULL && (scan_is(scan, "+") || scan_is(scan, "-"))) {
-        bool is_negative = scan_is(scan, "-");
+        bool is_minus = scan_is(scan, "-");
         scan_next(scan);
-        const Size *right = product(scan, is_negative, depth);
+        const Size *right = product(scan, false, is_minus, depth);
         left = right ? checked(scan, at, size_add(scan->arena, left, right)) : NULL;
     }
     return left;

@@ -95,6 +95,29 @@ static void every_operation(void **state)
                 "}\n");
 }
 
+// A minus between products is about the whole product behind it, one in front of a sum about the
+// first factor.
+static void differences(void **state)
+{
+    (void)state;
+    expect_same("graph \"d\"(n in 3 ..) {\n"
+                "  %0 = iota : i32[2 * n - n / 3]\n"
+                "  %1 = iota : i32[2 * n - n / 3 - (n + 1) / 2]\n"
+                "  %2 = iota : i32[2 * n - 2 * (n / 3)]\n"
+                "  output \"y\" = %0\n"
+                "}\n");
+    expect_printed("graph \"d\"(n in 3 ..) {\n"
+                   "  %0 = iota : i32[n - n * 2 / 4 / 2 * 3]\n"
+                   "  %1 = iota : i32[-n / 3 + n]\n"
+                   "  output \"y\" = %0\n"
+                   "}\n",
+                   "graph \"d\"(n in 3 ..) {\n"
+                   "  %0 = iota : i32[n - 3 * (n / 4)]\n"
+                   "  %1 = iota : i32[(2 * n) / 3]\n"
+                   "  output \"y\" = %0\n"
+                   "}\n");
+}
+
 static void kernels(void **state)
 {
     (void)state;
@@ -300,11 +323,11 @@ static void limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(example),    cmocka_unit_test(every_operation),
-        cmocka_unit_test(kernels),    cmocka_unit_test(names),
-        cmocka_unit_test(free_form),  cmocka_unit_test(late_facts),
-        cmocka_unit_test(wrong_text), cmocka_unit_test(wrong_graphs),
-        cmocka_unit_test(limits),
+        cmocka_unit_test(example),      cmocka_unit_test(every_operation),
+        cmocka_unit_test(differences),  cmocka_unit_test(kernels),
+        cmocka_unit_test(names),        cmocka_unit_test(free_form),
+        cmocka_unit_test(late_facts),   cmocka_unit_test(wrong_text),
+        cmocka_unit_test(wrong_graphs), cmocka_unit_test(limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
