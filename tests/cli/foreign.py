@@ -1,6 +1,6 @@
 """Writes a model's checkpoint as another code base would: foreign.py PARAMS.json FILE CODE HEADS
 
-CODE is funnel-tf, funnel-pt, bert-tf, mixer-jax or vit-jax. The values are those that checkpoint.py
+CODE is funnel-tf, funnel-pt, bert-tf, electra-tf, electra-generator-tf, mixer-jax or vit-jax. The values are those that checkpoint.py
 gives the model, so that both files must build the same. This is written from what the code bases
 call their variables and not from the weight maps.
 """
@@ -74,11 +74,20 @@ def funnel(name, shape, values, heads, layers):
 
 def funnel_tf(name, shape, values, heads, layers):
     part, what, shape, values = funnel(name, shape, values, heads, layers)
-    if what is None:
+    if re.match(r"classifier\.linear_out|lm_head", name):
+        return {name: (shape, values)}  # has a task's name there, or is not there at all
+    if what is None and name.startswith("embeddings."):
         name = {"embeddings.word_embeddings.weight": "model/input/word_embedding/lookup_table",
                 "embeddings.layer_norm.weight": "model/input/layer_norm/gamma",
-                "embeddings.layer_norm.bias": "model/input/layer_norm/beta"}.get(name, name)
+                "embeddings.layer_norm.bias": "model/input/layer_norm/beta"}[name]
         return {name: (shape, values)}
+    if what is None:
+        name = name.replace("classifier.linear_hidden", "sequnece_summary.summary")
+        name = name.replace("layer_norm.weight", "layer_norm.gamma").replace("norm.bias", "norm.beta")
+        if len(shape) == 2:
+            shape, values = kernel(shape, values)
+            name = name.replace("weight", "kernel")
+        return {"model/" + name.replace(".", "/"): (shape, values)}
     what = what.replace("attention.post_proj", "attention.o_head")
     what = re.sub(r"attention\.([qkvo])_head\.weight", r"rel_attn/\1/kernel", what)
     what = re.sub(r"attention\.([kvo])_head\.bias", r"rel_attn/\1/bias", what)
@@ -118,6 +127,27 @@ def bert_tf(name, shape, values, heads, layers):
         name = name.replace(".weight", ".gamma").replace(".bias", ".beta")
     name = name.replace(".weight", ".kernel").replace("layer.", "layer_").replace(".", "/")
     return {name if name.startswith("cls/") else "bert/" + name: (shape, values)}
+
+
+def electra_tf(scope):
+    """The names of a transformer of that scope; the generator's shares the other one's embedding."""
+    def rename(name, shape, values, heads, layers):
+        if name == "generator_lm_head.bias":
+            return {"generator_predictions/output_bias": (shape, values)}
+        if "_embeddings." in name:
+            name = name.replace(".weight", "")
+        elif len(shape) == 2:
+            shape, values = kernel(shape, values)
+            name = name.replace(".weight", ".kernel")
+        name = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("Norm.bias", "Norm.beta")
+        name = name.replace("dense_prediction", "dense_1").replace(".layer.", ".layer_")
+        name = name.replace(".", "/")
+        if name.startswith("embeddings/"):
+            name = "electra/" + name
+        elif "_predictions/" not in name:
+            name = scope + "/" + name
+        return {name: (shape, values)}
+    return rename
 
 
 def jax(shape, values):
@@ -170,6 +200,7 @@ def vit_jax(name, shape, values, heads, layers):
 
 
 CODES = {"funnel-tf": funnel_tf, "funnel-pt": funnel_pt, "bert-tf": bert_tf,
+         "electra-tf": electra_tf("electra"), "electra-generator-tf": electra_tf("generator"),
          "mixer-jax": mixer_jax, "vit-jax": vit_jax}
 
 
@@ -184,7 +215,7 @@ def main(params, path, code, heads):
     # The reverse, so that no order of the file's helps.
     for name in reversed(list(tensors)):
         _, shape, values = tensors[name]
-        name = re.sub(r"^(bert|funnel)\.", "", name)
+        name = re.sub(r"^(bert|electra|funnel)\.", "", name)
         for new, (shape, values) in CODES[code](name, shape, values, int(heads), layers).items():
             out[new] = ["F32", shape, values]
     checkpoint.write(path, out)

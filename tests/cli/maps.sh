@@ -9,6 +9,12 @@ model bert_lm      = bert_masked_lm(layers, vocab: 11, positions: 6)
 model funnel_full  = funnel(B2-2x2-1H8A2E4F16D2, vocab: 11)
 model funnel_lm    = funnel_masked_lm(B1-1H8A2E4F16D1, vocab: 11)
 model funnel_class = funnel_classifier(B2-1H8A2E4F16, vocab: 11, labels: 3)
+model funnel_head  = funnel_official_masked_lm(B1-1H8A2E4F16D1, vocab: 11)
+model funnel_real  = funnel_official_discriminator(B1-1H8A2E4F16D1, vocab: 11)
+model funnel_span  = funnel_official_squad(B1-1H8A2E4F16D1, vocab: 11)
+model funnel_ends  = funnel_official_squad(B1-1H8A2E4F16D1, vocab: 11, conditional_end: false)
+model electra_real = electra(layers, vocab: 11, positions: 6, embed: 4)
+model electra_lm   = electra_generator(layers, vocab: 11, positions: 6, embed: 4)
 model vision       = vit(V2H8A2F16, height: 4, patch: 2, classes: 5)
 model mix          = mixer(M2H8F16, height: 4, patch: 2, classes: 5)
 END
@@ -34,7 +40,14 @@ equal bert_encoder bert-tf --seq 4
 equal bert_lm bert-tf --seq 4
 equal funnel_full funnel-tf --seq 8
 equal funnel_lm funnel-tf --seq 8
+equal funnel_class funnel-tf --seq 8
+equal funnel_head funnel-tf --seq 8
+equal funnel_real funnel-tf --seq 8
+equal funnel_span funnel-tf --seq 8
+equal funnel_ends funnel-tf --seq 8
 equal funnel_class funnel-pt --seq 8
+equal electra_real electra-tf --seq 4
+equal electra_lm electra-generator-tf --seq 4
 equal vision vit-jax
 equal mix mixer-jax
 rm -f ./*.so ./*.safetensors
@@ -125,7 +138,7 @@ printf 'rules: [\n' >wrong.yaml
 status 1 build tiny.slu --weights w.safetensors --map wrong.yaml
 says 'error: no valid YAML'
 status 1 build tiny.slu --weights w.safetensors --map funel-tf
-says 'bert-tf, funnel-pt, funnel-tf, mixer-jax, vit-hf, vit-jax'
+says 'bert-tf, electra-generator-tf, electra-tf, funnel-pt, funnel-tf, mixer-jax, vit-hf, vit-jax'
 status 3 build tiny.slu --weights w.safetensors --map none.yaml
 status 0 build tiny.slu --random 1 --map bert-tf
 says '--map has no effect'
