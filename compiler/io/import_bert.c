@@ -5,6 +5,11 @@
 static const HfClass bert_classes[] = {
     {"BertModel", "bert", "last_hidden_state pooler_output", LABELS_none, TRAIT_pooler},
     {"BertForMaskedLM", "bert_masked_lm", "logits", LABELS_none, TRAIT_tied},
+    {"BertLMHeadModel", "bert_masked_lm", "logits", LABELS_none, TRAIT_tied}, // is_decoder false
+    {"BertForPreTraining", "bert_pretraining", "prediction_logits seq_relationship_logits",
+     LABELS_none, TRAIT_tied},
+    {"BertForNextSentencePrediction", "bert_next_sentence", "logits", LABELS_none, 0},
+    {"BertForMultipleChoice", "bert_multiple_choice", "logits", LABELS_none, 0},
     {"BertForSequenceClassification", "bert_classifier", "logits", LABELS_any, 0},
     {"BertForTokenClassification", "bert_token_classifier", "logits", LABELS_any, 0},
     {"BertForQuestionAnswering", "bert_question_answering", "start_logits end_logits", LABELS_two,
@@ -15,7 +20,12 @@ static const HfClass electra_classes[] = {
     {"ElectraModel", "bert", "last_hidden_state", LABELS_none, TRAIT_pooler},
     {"ElectraForPreTraining", "electra", "logits", LABELS_none, 0},
     {"ElectraForMaskedLM", "electra_generator", "logits", LABELS_none, TRAIT_tied},
+    {"ElectraForCausalLM", "electra_generator", "logits", LABELS_none, TRAIT_tied},
     {"ElectraForSequenceClassification", "electra_classifier", "logits", LABELS_any, 0},
+    {"ElectraForTokenClassification", "electra_token_classifier", "logits", LABELS_any, 0},
+    {"ElectraForQuestionAnswering", "electra_question_answering", "start_logits end_logits",
+     LABELS_two, 0},
+    {"ElectraForMultipleChoice", "electra_multiple_choice", "logits", LABELS_none, TRAIT_summary},
 };
 
 // What a family's configuration class has where a file says nothing.
@@ -73,6 +83,15 @@ Call import_bert(Keys *k)
     return call;
 }
 
+// Of multiple choice: a dense layer on the first token.
+static void read_summary(Keys *k, Call *call)
+{
+    keys_only(k, "summary_type", "\"first\"");
+    keys_only(k, "summary_use_proj", "true");
+    keys_only(k, "summary_proj_to_labels", "false|null");
+    call_word(call, "summary_act", keys_act(k, "summary_activation", "gelu"), "gelu");
+}
+
 Call import_electra(Keys *k)
 {
     bool is_known;
@@ -84,6 +103,9 @@ Call import_electra(Keys *k)
     read_functions(k, &call);
     if (cls->traits & TRAIT_pooler) {
         call_flag(&call, "pooler", false, true);
+    }
+    if (cls->traits & TRAIT_summary) {
+        read_summary(k, &call);
     }
     hf_head(k, &call, cls, "hidden_states", NULL);
     keys_finish(k);

@@ -160,6 +160,7 @@ typedef enum Trait {
     TRAIT_decoder = 2,   // Funnel's
     TRAIT_head_act = 4,  // the head has the layers' activation, as an option of its own
     TRAIT_pooler = 8,    // the standard model has one that can be left out
+    TRAIT_summary = 32,  // ELECTRA's dense layer on the first token, which has options
     TRAIT_two_heads = 16 // DeiT's, of which outputs are made as well
 } Trait;
 

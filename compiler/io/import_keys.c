@@ -94,10 +94,12 @@ static const KeyRule rules[] = {
     {FORM_bert, "pooler_num_fc_layers", NULL},
     {FORM_bert, "pooler_size_per_head", NULL},
     {FORM_bert, "pooler_type", "\"first_token_transform\""},
-    // Of ELECTRA's multiple choice, which is not offered.
+    // Of ELECTRA's multiple choice, which asks for those that matter.
     {FORM_electra, "summary_type", NULL},
     {FORM_electra, "summary_use_proj", NULL},
     {FORM_electra, "summary_activation", NULL},
+    {FORM_electra, "summary_proj_to_labels", NULL},
+    {FORM_electra, "summary_first_dropout", NULL},
     {FORM_electra, "summary_last_dropout", NULL},
     // Of ViT's masked image modelling, which is not offered.
     {FORM_image, "encoder_stride", NULL},

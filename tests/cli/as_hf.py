@@ -8,7 +8,6 @@ that the class has. Prints a line for each: NAME ATOL RTOL.
 import json
 import math
 import os
-import struct
 import sys
 
 import tensors
@@ -19,18 +18,6 @@ NAMES = {"cls_token": "embeddings.cls_token", "dist_token": "embeddings.distilla
          "norm1": "layernorm_before", "norm2": "layernorm_after",
          "attn.proj": "attention.output.dense", "mlp.fc1": "intermediate.dense",
          "mlp.fc2": "output.dense"}
-
-
-def read(path):
-    with open(path, "rb") as f:
-        length, = struct.unpack("<Q", f.read(8))
-        header, data = json.loads(f.read(length)), f.read()
-    out = {}
-    for name, t in header.items():
-        begin, end = t["data_offsets"]
-        out[name] = ["F32", t["shape"], list(struct.unpack("<%df" % ((end - begin) // 4),
-                                                           data[begin:end]))]
-    return out
 
 
 def rename(name, tensor, heads):
@@ -70,8 +57,8 @@ def config(case, cls):
 
 def main(path, folder, cls):
     case = json.load(open(path + "/case.json"))
-    weights = read(path + "/weights.safetensors")
-    wanted = read(path + "/outputs.safetensors")
+    weights = tensors.read(path + "/weights.safetensors")
+    wanted = tensors.read(path + "/outputs.safetensors")
     width = case["config"]["embed_dim"]
     is_model = cls.endswith("Model")
     heads = {"head": "classifier", "head_dist": ""}
@@ -102,7 +89,7 @@ def main(path, folder, cls):
     os.makedirs(folder, exist_ok=True)
     json.dump(config(case, cls), open(folder + "/config.json", "w"))
     tensors.write(folder + "/model.safetensors", out)
-    tensors.write(folder + "/input.safetensors", read(path + "/inputs.safetensors"))
+    tensors.write(folder + "/input.safetensors", tensors.read(path + "/inputs.safetensors"))
     for name, allowed in outputs.items():
         tensors.write("%s/%s.want.safetensors" % (folder, name), {name: wanted[name]})
         print(name, allowed["atol"], allowed["rtol"])

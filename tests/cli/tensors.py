@@ -18,6 +18,20 @@ def data(dtype, shape, values):
     return struct.pack("<%d%s" % (count, FORMATS[dtype]), *numbers)
 
 
+def read(path):
+    """What write takes."""
+    with open(path, "rb") as f:
+        length, = struct.unpack("<Q", f.read(8))
+        header, blob = json.loads(f.read(length)), f.read()
+    out = {}
+    for name, t in header.items():
+        piece = blob[t["data_offsets"][0]:t["data_offsets"][1]]
+        kind = FORMATS[t["dtype"]]
+        values = struct.unpack("<%d%s" % (len(piece) // struct.calcsize(kind), kind), piece)
+        out[name] = [t["dtype"], t["shape"], list(values)]
+    return out
+
+
 def write(path, tensors):
     """tensors: name to [dtype, shape, values]."""
     header, blob = {}, b""

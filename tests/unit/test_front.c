@@ -56,7 +56,7 @@ static void test_library_faults(void **state)
         {"model m = bert(L2H54A4)",
          "t.slu:1:16: error: layout L2H54A4: width 54 does not divide into 4 heads; give another "
          "number of heads A, or the width of a head E\n"
-         "std/bert.slu:121:65: note: `.E` is read here\n"},
+         "std/bert.slu:188:65: note: `.E` is read here\n"},
         {"model m = bert(L2H8A2, acr: gelu)",
          "t.slu:1:24: error: bert: nothing takes the argument `acr`; did you mean `act`?\n"},
         {"model m = bert(L2H8A2, acr: gelu, foo: 3)",
@@ -568,7 +568,7 @@ static void test_choice(void **state)
         "<command line>:1:1: error: bert: L2-2H8A2: of text layouts only Funnel's (B...) pool "
         "between "
         "groups\n"
-        "std/bert.slu:118:11: note: checked here\n");
+        "std/bert.slu:185:11: note: checked here\n");
     size_t n;
     FrontFile file = {STR("t.slu"), STR("t.slu"), str_from(two)};
     const Str *models = front_models(t.arena, t.dx, &file, &n);
@@ -622,9 +622,15 @@ static void test_models(void **state)
         "bert_token_classifier(L1H8A2)",
         "bert_question_answering(L1H8A2)",
         "bert_masked_lm(L1H8A2)",
+        "bert_multiple_choice(L1H8A2)",
+        "bert_next_sentence(L1H8A2)",
+        "bert_pretraining(L1H8A2)",
         "electra(L1H8A2)",
         "electra_generator(L1H8A2, embed: 4)",
         "electra_classifier(L1H8A2)",
+        "electra_token_classifier(L1H8A2, embed: 4)",
+        "electra_question_answering(L1H8A2)",
+        "electra_multiple_choice(L1H8A2)",
         "funnel(B1-1H8A2)",
         "relative_transformer(L1H8A2)",
         "funnel_classifier(B1-1x2H8A2)",
@@ -634,6 +640,8 @@ static void test_models(void **state)
         "funnel_masked_lm(B1-1H8A2D1, truncate: false)",
         "funnel_discriminator(B1-1H8A2D1, attention: by_factors, pool_q_only: false)",
         "vit(V1H8A2)",
+        "vit(V1H8A2, distilled: true, qkv_bias: false)",
+        "vit_encoder(V1H8A2, distilled: true)",
         "vit(V1H8A2, readout: \"mean\", class_token: false)",
         "deit_distilled(V1H8A2)",
         "mixer(M1H8)",
