@@ -78,6 +78,10 @@ def funnel_tf(name, shape, values, heads, layers):
         return {name: (shape, values)}  # has a task's name there, or is not there at all
     if what is None and name.startswith("embeddings."):
         name = {"embeddings.word_embeddings.weight": "model/input/word_embedding/lookup_table",
+                "embeddings.position_embeddings.weight":
+                    "model/input/position_embedding/lookup_table",
+                "embeddings.token_type_embeddings.weight":
+                    "model/input/segment_embedding/lookup_table",
                 "embeddings.layer_norm.weight": "model/input/layer_norm/gamma",
                 "embeddings.layer_norm.bias": "model/input/layer_norm/beta"}[name]
         return {name: (shape, values)}

@@ -9,6 +9,7 @@ model bert_lm      = bert_masked_lm(layers, vocab: 11, positions: 6)
 model funnel_full  = funnel(B2-2x2-1H8A2E4F16D2, vocab: 11)
 model funnel_lm    = funnel_masked_lm(B1-1H8A2E4F16D1, vocab: 11)
 model funnel_class = funnel_classifier(B2-1H8A2E4F16, vocab: 11, labels: 3)
+model funnel_place = funnel(B1-1H8A2E4F16D1, vocab: 11, absolute: true, positions: 9)
 model funnel_head  = funnel_official_masked_lm(B1-1H8A2E4F16D1, vocab: 11)
 model funnel_real  = funnel_official_discriminator(B1-1H8A2E4F16D1, vocab: 11)
 model funnel_span  = funnel_official_squad(B1-1H8A2E4F16D1, vocab: 11)
@@ -41,6 +42,7 @@ equal bert_lm bert-tf --seq 4
 equal funnel_full funnel-tf --seq 8
 equal funnel_lm funnel-tf --seq 8
 equal funnel_class funnel-tf --seq 8
+equal funnel_place funnel-tf --seq 8
 equal funnel_head funnel-tf --seq 8
 equal funnel_real funnel-tf --seq 8
 equal funnel_span funnel-tf --seq 8

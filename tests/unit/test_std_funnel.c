@@ -19,7 +19,8 @@ enum { VOCAB = 11, ITEMS = 2, MAX_LEN = 24, MAX_STATES = 16 };
 typedef struct Config {
     const char *layout;
     bool max, joined, whole, pool_all, all_real, by_factors; // joined: <cls> pooled, whole: not cut
-    double eps;                                              // 0: 1e-9
+    bool absolute;
+    double eps; // 0: 1e-9
     // read from the layout
     int nblocks, layers[4], repeats[4], ndecoder;
     int width, heads, head_width, inner;
@@ -181,7 +182,7 @@ static double relative_score(Oracle *o, const char *prefix, const double *query,
                              const Stream *q, int i, const Stream *k, int j)
 {
     const Config *c = &o->config;
-    if (!c->joined && (i == 0 || j == 0)) {
+    if (c->absolute || (!c->joined && (i == 0 || j == 0))) {
         return 0; // <cls> sees and is seen by content alone
     }
     int width = c->width, n = c->heads, e = c->head_width;
@@ -319,6 +320,18 @@ static void add_state(Oracle *o, int item, int n, const Stream *s)
     o->nstates = n + 1;
 }
 
+// The learned rows of a token's place and of its segment: of the second one, or of the first.
+static void add_absolute(Oracle *o, double *x, int place, int type)
+{
+    int n = o->config.width;
+    const double *places = param(o, 20 * n, "%sembeddings.position_embeddings.weight", o->prefix);
+    const double *segments =
+        param(o, 2 * n, "%sembeddings.token_type_embeddings.weight", o->prefix);
+    for (int d = 0; d < n; d++) {
+        x[d] += places[place * n + d] + segments[type % 2 * n + d];
+    }
+}
+
 static Stream embedded(Oracle *o, int item)
 {
     const Config *c = &o->config;
@@ -330,6 +343,9 @@ static Stream embedded(Oracle *o, int item)
         int at = item * o->seq + t;
         memcpy(x + t * c->width, table + (int)o->ids[at] * c->width,
                (size_t)c->width * sizeof(double));
+        if (c->absolute) {
+            add_absolute(o, x + t * c->width, t, (int)o->types[at]);
+        }
         s.pos[t] = t;
         s.type[t] = (int)o->types[at];
         s.keep[t] = o->keep[at] != 0;
@@ -389,10 +405,11 @@ static const char *model_text(Oracle *o, const char *name, const char *extra)
     Str text = str_format(
         o->run->arena,
         "model m = %s(%s, vocab: %d, pool: \"%s\", separate_cls: %s, truncate: %s, pool_q_only: "
-        "%s, mask_pool: \"%s\", attention: %s, all_states: true%s)",
+        "%s, mask_pool: \"%s\", attention: %s, all_states: true%s%s)",
         name, c->layout, VOCAB, c->max ? "max" : "mean", c->joined ? "false" : "true",
         c->whole ? "false" : "true", c->pool_all ? "false" : "true",
-        c->all_real ? "all_real" : "any_real", c->by_factors ? "by_factors" : "by_distance", extra);
+        c->all_real ? "all_real" : "any_real", c->by_factors ? "by_factors" : "by_distance",
+        c->absolute ? ", absolute: true, positions: 20" : "", extra);
     return str_cstr(o->run->arena, text);
 }
 
@@ -439,7 +456,7 @@ static void check_model(Config config, int seq)
     for (int b = 0; b < c->nblocks; b++) {
         layers += (size_t)c->layers[b];
     }
-    assert_int_equal(std_nparams(&run), 3 + 20 * layers);
+    assert_int_equal(std_nparams(&run), c->absolute ? 5 + 16 * layers : 3 + 20 * layers);
     std_close(&run);
 }
 
@@ -480,6 +497,26 @@ static void test_layouts(void **state)
             check_model(with_options(layouts[i], 0), seq);
         }
     }
+}
+
+// The paper's ablation: learned places and segments in the embedding, attention by content alone.
+static void test_absolute(void **state)
+{
+    (void)state;
+    for (unsigned bits = 0; bits < 32; bits++) {
+        Config config = with_options("B1-2x2-1H4F6A2E3D1", bits);
+        config.absolute = true;
+        check_model(config, 11);
+    }
+    Config config = with_options("B2H4F6A2", 0);
+    config.absolute = true;
+    check_model(config, 20);
+    StdRun run = std_open();
+    Oracle o = {.run = &run, .config = config};
+    StdSize sizes[] = {{"batch", ITEMS}, {"seq", 21}};
+    assert_false(std_run(&run, model_text(&o, "funnel", ""), sizes, 2, NULL, 0));
+    assert_says(run.dx, "a sequence of 21 is longer than the table of 20 positions");
+    std_close(&run);
 }
 
 // The lengths at which the shift of a pooling layer and that of the others are easily confused.
@@ -732,6 +769,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_absolute),
         cmocka_unit_test(test_shifts),
         cmocka_unit_test(test_shortest),
         cmocka_unit_test(test_heads),
