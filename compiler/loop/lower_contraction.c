@@ -66,6 +66,8 @@ bool product_shape(Region *r, const Node *matmul, Product *p)
 {
     const Type *b = &matmul->args[1]->type;
     p->node = matmul;
+    p->passing_rows = INT64_MAX;
+    size_is_int(matmul->type.shape[matmul->type.rank - 2], &p->passing_rows);
     return region_fixed(r, b->shape[b->rank - 2], "the summed axis of a product", &p->k) &&
            region_fixed(r, b->shape[b->rank - 1], "the number of columns of a product", &p->n);
 }
@@ -88,13 +90,22 @@ static bool is_packed(const Region *r, const Product *p)
     return region_is_constant(r, p->node->args[1]);
 }
 
-// Whether leaves can read B as it lies: columns side by side, whole panels.
+// Whether enough tiles of rows pass to pay for a copy of B, whose rows lie as far apart as its
+// tensor is wide: a panel of them meets in few sets of the cache and pushes itself out.
+static bool is_worth_packing(const Region *r, const Product *p)
+{
+    enum { FEW_TILES = 2 };
+    return p->passing_rows > FEW_TILES * r->lower->target->tile.rows;
+}
+
+// Whether leaves read B as it lies: columns side by side, whole panels.
 static bool is_direct(Region *r, const Product *p)
 {
     const Size *offset;
     const Type *b = &p->node->args[1]->type;
-    return size_is(region_strides(r, p->node->args[1], &offset)[b->rank - 1], 1) &&
-           p->n % TILE_COLS == 0;
+    const Size *const *strides = region_strides(r, p->node->args[1], &offset);
+    return size_is(strides[b->rank - 1], 1) && p->n % TILE_COLS == 0 &&
+           (size_is(strides[b->rank - 2], TILE_COLS) || !is_worth_packing(r, p));
 }
 
 static void use_packed(Region *r, Product *p, const Affine *lead)
@@ -463,8 +474,10 @@ bool lower_contraction(Region *r)
     }
     Stmts *to = emit_parts(&c);
     c.c = kernel_add_scratch(r->kernel, STR("c"), DT_f32, r->lower->target->tile.rows * width);
-    bool b_at_hand = is_packed(r, &c.product) || is_direct(r, &c.product);
-    c.rows_first = !region_is_memory(matmul->args[0]) && b_at_hand;
+    if (!region_is_memory(matmul->args[0])) {
+        c.product.passing_rows = 0; // B as it lies, so that rows can come first
+        c.rows_first = is_packed(r, &c.product) || is_direct(r, &c.product);
+    }
     if (c.rows_first) {
         product_row_tiles(r, to, c.rows, row_with_columns, &c);
     } else {

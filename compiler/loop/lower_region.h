@@ -131,6 +131,7 @@ typedef struct Product {
     const Size *b_panel;
     const Size *b_k;
     uint32_t pack_buffer; // scratch for packed columns; 0: none yet
+    int64_t passing_rows; // of A that read each panel of B; INT64_MAX: a free size
     int64_t pack_columns; // most columns that are packed at once
 } Product;
 
