@@ -123,6 +123,9 @@ def funnel_pt(name, shape, values, heads, layers):
 def bert_tf(name, shape, values, heads, layers):
     if name == "cls.predictions.bias":
         return {"cls/predictions/output_bias": (shape, values)}
+    if name.startswith("cls.seq_relationship."): # stored [out, in], as it is here
+        name = name.replace(".weight", ".output_weights").replace(".bias", ".output_bias")
+        return {name.replace(".", "/"): (shape, values)}
     if "_embeddings." in name:
         return {"bert/" + name.replace(".weight", "").replace(".", "/"): (shape, values)}
     if len(shape) == 2:

@@ -6,6 +6,7 @@ cat >m.slu <<'END'
 let layers = L2H8A2F16
 model bert_encoder = bert(layers, vocab: 11, positions: 6)
 model bert_lm      = bert_masked_lm(layers, vocab: 11, positions: 6)
+model bert_both    = bert_pretraining(layers, vocab: 11, positions: 6)
 model funnel_full  = funnel(B2-2x2-1H8A2E4F16D2, vocab: 11)
 model funnel_lm    = funnel_masked_lm(B1-1H8A2E4F16D1, vocab: 11)
 model funnel_class = funnel_classifier(B2-1H8A2E4F16, vocab: 11, labels: 3)
@@ -39,6 +40,7 @@ equal() {
 }
 equal bert_encoder bert-tf --seq 4
 equal bert_lm bert-tf --seq 4
+equal bert_both bert-tf --seq 4
 equal funnel_full funnel-tf --seq 8
 equal funnel_lm funnel-tf --seq 8
 equal funnel_class funnel-tf --seq 8
