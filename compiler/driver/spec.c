@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MOST_SOURCE ((size_t)64 << 20) // bytes of a .slu or .ir file
 
@@ -88,6 +89,14 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+// The weights of a model folder, where it has them in one file or in several.
+static const char *weights_in(Arena *arena, const char *folder)
+{
+    const char *one = str_cstr(arena, str_format(arena, "%s/model.safetensors", folder));
+    const char *index = str_cstr(arena, str_format(arena, "%s.index.json", one));
+    return access(one, F_OK) != 0 && access(index, F_OK) == 0 ? index : one;
+}
+
 // FILE.slu or FILE.slu:NAME; `model` is empty if there is no name.
 static bool is_slu(Arena *arena, const char *spec, const char **path, Str *model)
 {
@@ -112,7 +121,7 @@ bool spec_load(Arena *arena, Diag *dx, const char *spec, const FrontOptions *opt
         return load_ir(arena, dx, spec, out);
     }
     if (is_folder(spec)) {
-        out->weights = str_cstr(arena, str_format(arena, "%s/model.safetensors", spec));
+        out->weights = weights_in(arena, spec);
         return read_folder(arena, dx, spec, &file) &&
                elaborate_text(arena, dx, &file, (Str){0}, options, out);
     }

@@ -788,7 +788,8 @@ void checkpoint_close(Checkpoint *c) { st_close(c->file); }
 Checkpoint *checkpoint_open(Arena *arena, Diag *dx, const char *path, const WeightMap *map,
                             Node *const *params, size_t n)
 {
-    StFile *file = st_open(arena, dx, path);
+    bool is_index = str_ends(str_from(path), STR(".index.json"));
+    StFile *file = is_index ? st_open_index(arena, dx, path) : st_open(arena, dx, path);
     if (!file) {
         return NULL;
     }

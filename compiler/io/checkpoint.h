@@ -13,10 +13,11 @@
 
 typedef struct Checkpoint Checkpoint;
 
-// Finds every parameter, [n], in the file at `path`; by `map` first, if it is not NULL. NULL after
-// a report: all that are missing or of another shape or type at once, each with both shapes; names
-// for one parameter whose values differ. What is not used, and a prefix that was resolved, is a
-// note. The file stays mapped until checkpoint_close.
+// Finds every parameter, [n], in the file at `path`, or in those that an index NAME.index.json
+// names; by `map` first, if it is not NULL. NULL after a report: all that are missing or of another
+// shape or type at once, each with both shapes; names for one parameter whose values differ. What
+// is not used, and a prefix that was resolved, is a note. The file stays mapped until
+// checkpoint_close.
 Checkpoint *checkpoint_open(Arena *arena, Diag *dx, const char *path, const WeightMap *map,
                             Node *const *params, size_t n);
 void checkpoint_close(Checkpoint *checkpoint);

@@ -109,6 +109,15 @@ bool file_read(Arena *arena, Diag *dx, const char *path, size_t most_bytes, Str 
     return false;
 }
 
+bool file_is_inside(Str path)
+{
+    bool is_plain = path.len > 0 && path.ptr[0] != '/' && !memchr(path.ptr, '\0', path.len);
+    for (size_t i = 0; is_plain && i + 1 < path.len; i++) {
+        is_plain = !(path.ptr[i] == '.' && path.ptr[i + 1] == '.');
+    }
+    return is_plain;
+}
+
 // ---- mapping ----
 
 bool file_map(Diag *dx, const char *path, FileMap *out)

@@ -10,6 +10,10 @@
 // counted.
 bool file_read(Arena *arena, Diag *dx, const char *path, size_t most_bytes, Str *out);
 
+// Whether a path that stands in a file stays in the folder that it is taken from: it is neither
+// absolute, nor has it `..` or a NUL.
+bool file_is_inside(Str path);
+
 // A regular file in memory, read only. The pages are the file's own: whoever shortens the file
 // while it is mapped ends the process, so it is for files that programs replace by rename, as
 // FileWriter does.

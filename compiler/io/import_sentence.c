@@ -1,5 +1,6 @@
 // Folders of sentence-transformers: modules.json lists what runs one after the other. What is
 // understood is an encoder, the mean of its tokens, and the scaling to length 1.
+#include "io/file.h"
 #include "io/import_internal.h"
 
 #include <string.h>
@@ -42,19 +43,9 @@ static const Json *read_module(Import *im, const Json *module, const char *step)
     return path;
 }
 
-// A folder named in a file must lie in the folder that was given.
-static bool is_inside(Str path)
-{
-    bool is_plain = path.len > 0 && path.ptr[0] != '/' && !memchr(path.ptr, '\0', path.len);
-    for (size_t i = 0; is_plain && i + 1 < path.len; i++) {
-        is_plain = !(path.ptr[i] == '.' && path.ptr[i + 1] == '.');
-    }
-    return is_plain;
-}
-
 static bool read_pooling(Import *im, const Json *folder)
 {
-    if (!is_inside(folder->text)) {
+    if (!file_is_inside(folder->text)) {
         diag_error(im->dx, folder->at, "%.*s is no folder inside of %s",
                    STR_ARG(import_show(im, folder)), im->folder);
         return false;

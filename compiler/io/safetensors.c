@@ -564,7 +564,7 @@ static const char *guess_kind(Str text)
         {{"GGUF", 4}, "a GGUF file: convert it to safetensors"},
         {{"\x89HDF", 4}, "an HDF5 file: convert it to safetensors"},
         {{"\x93NUMPY", 6}, "a NumPy array: convert it to safetensors"},
-        {{"{", 1}, "JSON text, perhaps the index of a model in several files"},
+        {{"{", 1}, "JSON text; the index of a model in several files is called NAME.index.json"},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (str_starts(text, kinds[i].start)) {
@@ -649,6 +649,12 @@ StFile *st_open(Arena *arena, Diag *dx, const char *path)
     return file;
 }
 
-void st_close(StFile *file) { file_unmap(&file->map); }
+void st_close(StFile *file)
+{
+    for (size_t i = 0; i < file->nshards; i++) {
+        st_close(file->shards[i]);
+    }
+    file_unmap(&file->map);
+}
 
 const StTensor *st_find(const StFile *file, Str name) { return map_get(&file->by_name, name); }

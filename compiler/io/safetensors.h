@@ -31,13 +31,19 @@ typedef struct StFile {
     size_t n;
     StTensor *tensors; // [n] in the order of the header
     Map by_name;       // to StTensor
-    FileMap map;
+    FileMap map;       // nothing, if there are shards
+    size_t nshards;
+    struct StFile **shards; // [nshards] the files that hold the tensors of an index
 } StFile;
 
 // Maps and checks the file. NULL after a report. The tensors' data is borrowed until st_close.
 StFile *st_open(Arena *arena, Diag *dx, const char *path);
 // The same of a file's bytes, which stay the caller's; `path` is for messages.
 StFile *st_open_bytes(Arena *arena, Diag *dx, const char *path, const uint8_t *data, size_t size);
+// A model in several files, by their index, model.safetensors.index.json: as one file with all
+// tensors that it names. NULL after a report of each file that is missing or wrong, each tensor
+// that is not where it should be, each name that leads out of the folder.
+StFile *st_open_index(Arena *arena, Diag *dx, const char *path);
 void st_close(StFile *file);
 
 const StTensor *st_find(const StFile *file, Str name); // NULL if absent
