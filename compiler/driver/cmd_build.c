@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const OptionId options[] = {OPT_output,         OPT_weights, OPT_map,     OPT_random,
-                                   OPT_weights_beside, OPT_seq,     OPT_set,     OPT_without,
-                                   OPT_target,         OPT_emit,    OPT_disable, OPT_level,
-                                   OPT_verify_each,    OPT_verbose};
+static const OptionId options[] = {OPT_output,  OPT_weights,        OPT_map,    OPT_strict,
+                                   OPT_random,  OPT_weights_beside, OPT_seq,    OPT_set,
+                                   OPT_without, OPT_target,         OPT_emit,   OPT_disable,
+                                   OPT_level,   OPT_verify_each,    OPT_verbose};
 
 typedef enum Emit { EMIT_so, EMIT_obj, EMIT_asm, EMIT_llvm, EMIT_count } Emit;
 
@@ -78,7 +78,8 @@ static bool build_shared(Call *call, const CompileOptions *compile, const char *
 
 static bool build_code(Call *call, const CompileOptions *compile, Emit emit, const char *path)
 {
-    static const OptionId of_weights[] = {OPT_weights, OPT_map, OPT_random, OPT_weights_beside};
+    static const OptionId of_weights[] = {OPT_weights, OPT_map, OPT_strict, OPT_random,
+                                          OPT_weights_beside};
     for (size_t i = 0; i < sizeof of_weights / sizeof *of_weights; i++) {
         if (option_given(call, of_weights[i])) {
             command_ineffective(call, of_weights[i], "what --emit makes holds no weights");
@@ -95,7 +96,7 @@ static bool build_code(Call *call, const CompileOptions *compile, Emit emit, con
 // Whether what is made can be written, so that nobody waits for it in vain.
 static bool check_outputs(Call *call, const CompileOptions *compile, Emit emit, const char *path)
 {
-    const char *const read[] = {call->operand, compile->weights, compile->map};
+    const char *const read[] = {call->operand, compile->weights, compile->reading.map};
     if (!command_check_output(call, path, read, 3)) {
         return false;
     }

@@ -3,10 +3,10 @@
 
 #include <sys/stat.h>
 
-static const OptionId options[] = {OPT_input,     OPT_random_input, OPT_size,   OPT_output,
-                                   OPT_expect,    OPT_atol,         OPT_rtol,   OPT_threads,
-                                   OPT_reference, OPT_weights,      OPT_map,    OPT_random,
-                                   OPT_seq,       OPT_set,          OPT_without};
+static const OptionId options[] = {OPT_input,     OPT_random_input, OPT_size, OPT_output,
+                                   OPT_expect,    OPT_atol,         OPT_rtol, OPT_threads,
+                                   OPT_reference, OPT_weights,      OPT_map,  OPT_strict,
+                                   OPT_random,    OPT_seq,          OPT_set,  OPT_without};
 
 // ---- what is asked for ----
 
@@ -126,7 +126,7 @@ static bool is_spec(const char *operand)
 // A compiled model and a SPEC are not taken for each other.
 static bool check_operand(Call *call)
 {
-    static const OptionId of_specs[] = {OPT_weights, OPT_map, OPT_random,
+    static const OptionId of_specs[] = {OPT_weights, OPT_map, OPT_strict, OPT_random,
                                         OPT_seq,     OPT_set, OPT_without};
     const char *operand = call->operand;
     if (option_given(call, OPT_reference)) {

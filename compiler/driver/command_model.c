@@ -53,11 +53,13 @@ static bool is_graph_text(const char *spec) { return str_ends(str_from(spec), ST
 bool command_model(Call *call, CompileOptions *out)
 {
     static const OptionId of_models[] = {OPT_seq, OPT_set, OPT_without};
+    static const OptionId of_files[] = {OPT_map, OPT_strict};
     int64_t seed = 0;
-    *out = (CompileOptions){.spec = call->operand,
-                            .weights = option_text(call, OPT_weights),
-                            .map = option_text(call, OPT_map),
-                            .random = option_given(call, OPT_random)};
+    *out = (CompileOptions){
+        .spec = call->operand,
+        .weights = option_text(call, OPT_weights),
+        .reading = {.map = option_text(call, OPT_map), .strict = option_given(call, OPT_strict)},
+        .random = option_given(call, OPT_random)};
     for (size_t i = 0; i < sizeof of_models / sizeof *of_models; i++) {
         if (is_graph_text(call->operand) && option_given(call, of_models[i])) {
             return command_wrong(call, "%s is for .slu models and layouts: the graph %s is fixed",
@@ -68,8 +70,10 @@ bool command_model(Call *call, CompileOptions *out)
         return command_wrong(call, "--weights and --random: parameters come from a file, or are "
                                    "made up, not both");
     }
-    if (out->map && out->random) {
-        command_ineffective(call, OPT_map, "--random reads no file");
+    for (size_t i = 0; i < sizeof of_files / sizeof *of_files; i++) {
+        if (option_given(call, of_files[i]) && out->random) {
+            command_ineffective(call, of_files[i], "--random reads no file");
+        }
     }
     if (!read_settings(call, &out->front) || !read_seq(call, &out->front) ||
         !option_int(call, OPT_random, 0, INT64_MAX, &seed)) {

@@ -118,7 +118,7 @@ Weights *compile_weights(Arena *arena, Diag *dx, const CompileOptions *options, 
                    options->spec);
         return NULL;
     }
-    return weights_open(arena, dx, spec->graph, path, options->map);
+    return weights_open(arena, dx, spec->graph, path, &options->reading);
 }
 
 static const char *folder_of(Arena *arena, const char *path)

@@ -29,11 +29,16 @@ typedef struct Weights Weights;
 
 // A model's parameters in order, [*n]; where passes have made a `prepare`, they are in it.
 Node *const *weights_params(Arena *arena, const Graph *graph, size_t *n);
+// How a file is read.
+typedef struct WeightsOptions {
+    const char *map; // a weight map's name or file; NULL: names are the model's
+    bool strict;     // a tensor that nobody knows is an error
+} WeightsOptions;
+
 // The parameters' values from a file, all of them checked: what is missing or of another shape is
-// listed at once, what is not used is one note. `map` is a weight map's name or file, or NULL. NULL
-// after a report.
+// listed at once, what is not used is one note. NULL after a report.
 Weights *weights_open(Arena *arena, Diag *dx, const Graph *graph, const char *path,
-                      const char *map);
+                      const WeightsOptions *options);
 // Made-up values: rank ≥ 2 uniform ±√(3 / last size), rank-1 `weight` 1 ± 0.1, else ± 0.1; a
 // tensor's values depend on the seed and its name alone.
 Weights *weights_random(Arena *arena, uint64_t seed);
@@ -62,9 +67,9 @@ void blob_close(Blob *blob);
 typedef struct CompileOptions {
     const char *spec;
     FrontOptions front;
-    const char *weights; // NULL: the model folder's, or none
-    const char *map;     // NULL: names are the model's
-    bool random;         // values from `seed` instead
+    const char *weights;    // NULL: the model folder's, or none
+    WeightsOptions reading; // of that file
+    bool random;            // values from `seed` instead
     uint64_t seed;
     CodegenTarget target;
     bool weights_beside; // in a file of their own

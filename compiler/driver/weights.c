@@ -25,16 +25,18 @@ Node *const *weights_params(Arena *arena, const Graph *graph, size_t *n)
     return params.items;
 }
 
-Weights *weights_open(Arena *arena, Diag *dx, const Graph *graph, const char *path, const char *map)
+Weights *weights_open(Arena *arena, Diag *dx, const Graph *graph, const char *path,
+                      const WeightsOptions *options)
 {
-    const WeightMap *rules = map ? weight_map_read(arena, dx, map) : NULL;
-    if (map && !rules) {
+    CheckpointOptions how = {.strict = options->strict};
+    how.map = options->map ? weight_map_read(arena, dx, options->map) : NULL;
+    if (options->map && !how.map) {
         return NULL;
     }
     size_t nparams;
     Node *const *params = weights_params(arena, graph, &nparams);
     Weights *weights = arena_new(arena, Weights, 1);
-    weights->file = checkpoint_open(arena, dx, path, rules, params, nparams);
+    weights->file = checkpoint_open(arena, dx, path, &how, params, nparams);
     return weights->file ? weights : NULL;
 }
 

@@ -2,19 +2,12 @@
 #include "io/checkpoint.h"
 
 #include "base/vec.h"
+#include "io/tensor_names.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-// What head models put before their encoder's names.
-static const Str bases[] = {
-    {"bert.", 5},
-    {"electra.", 8},
-    {"funnel.", 7},
-};
-enum { NBASES = sizeof bases / sizeof *bases };
 
 // Two names of one tensor, in models that have `head`; all without a base.
 static const struct {
@@ -28,16 +21,6 @@ static const struct {
     {"generator_lm_head.bias", "embeddings.word_embeddings.weight", "generator_lm_head.weight"},
 };
 enum { NTIES = sizeof ties / sizeof *ties };
-
-// What old files call the parameters of norms.
-static const struct {
-    Str now;
-    Str then;
-} old_names[] = {
-    {{".weight", 7}, {".gamma", 6}},
-    {{".bias", 5}, {".beta", 5}},
-};
-enum { NOLD_NAMES = sizeof old_names / sizeof *old_names };
 
 // Where a parameter's values come from.
 typedef struct Found {
@@ -80,28 +63,6 @@ static Str join(Arena *a, Str x, Str y)
 
 static Str without(Str name, size_t n) { return (Str){name.ptr + n, name.len - n}; }
 
-// The name without a base.
-static Str stem(Str name)
-{
-    for (size_t i = 0; i < NBASES; i++) {
-        if (str_starts(name, bases[i])) {
-            return without(name, bases[i].len);
-        }
-    }
-    return name;
-}
-
-// The old form of a name; nothing if it has none.
-static Str old_form(Arena *a, Str name)
-{
-    for (size_t i = 0; i < NOLD_NAMES; i++) {
-        if (str_ends(name, old_names[i].now)) {
-            return join(a, (Str){name.ptr, name.len - old_names[i].now.len}, old_names[i].then);
-        }
-    }
-    return (Str){0};
-}
-
 // Also behind what the map strips.
 static const StTensor *find_exact(const Search *s, Str name)
 {
@@ -115,7 +76,7 @@ static const StTensor *find_exact(const Search *s, Str name)
 static const StTensor *find_form(const Search *s, Str name)
 {
     const StTensor *t = find_exact(s, name);
-    Str old = t ? (Str){0} : old_form(s->arena, name);
+    Str old = t ? (Str){0} : name_old_form(s->arena, name);
     return old.len > 0 ? find_exact(s, old) : t;
 }
 
@@ -205,7 +166,7 @@ static bool has_head(const Search *s, const char *head)
 static bool find_tied(Search *s, Str name, const StTensor **t)
 {
     for (size_t i = 0; i < NTIES; i++) {
-        if (!str_equal(stem(name), str_from(ties[i].param)) || !has_head(s, ties[i].head)) {
+        if (!str_equal(name_stem(name), str_from(ties[i].param)) || !has_head(s, ties[i].head)) {
             continue;
         }
         const StTensor *other = find_name(s, str_from(ties[i].other));
@@ -225,7 +186,7 @@ static bool find_tied(Search *s, Str name, const StTensor **t)
 // Both the new and the old name of a norm's parameter.
 static bool check_old_form(Search *s, const StTensor *t)
 {
-    Str old = old_form(s->arena, t->name);
+    Str old = name_old_form(s->arena, t->name);
     const StTensor *other = old.len > 0 ? st_find(s->file, old) : NULL;
     if (!other) {
         return true;
@@ -274,7 +235,7 @@ static void try_steps(const Search *s, Found *found)
 static bool fit_rule(const Search *s, const MapRule *rule, Str name, Str *names)
 {
     return rule_names(s->arena, rule, s->counted, name, names) ||
-           rule_names(s->arena, rule, s->counted, stem(name), names);
+           rule_names(s->arena, rule, s->counted, name_stem(name), names);
 }
 
 // By the map's first rule that fits and whose tensors are all there; NULL if there is none.
@@ -330,12 +291,12 @@ static void resolve_base(Search *s)
 {
     size_t most = count_found(s);
     Search best = *s;
-    for (size_t i = 0; i < NBASES && most < s->n; i++) {
+    for (size_t i = 0; i < NAME_BASES && most < s->n; i++) {
         Search try = *s;
-        if (has_base(s, bases[i])) {
-            try.removed = bases[i];
+        if (has_base(s, name_bases[i])) {
+            try.removed = name_bases[i];
         } else {
-            try.added = bases[i];
+            try.added = name_bases[i];
         }
         size_t n = count_found(&try);
         if (n > most) {
@@ -352,7 +313,7 @@ static const Counted *count_names(Arena *arena, const WeightMap *map, Node *cons
     Str *names = arena_new(arena, Str, 2 * n);
     for (size_t i = 0; i < n; i++) {
         names[2 * i] = params[i]->attr.name;
-        names[2 * i + 1] = stem(params[i]->attr.name);
+        names[2 * i + 1] = name_stem(params[i]->attr.name);
     }
     return weight_map_count(arena, map, names, 2 * n);
 }
@@ -671,6 +632,33 @@ static bool check_all(const Search *s)
     return false;
 }
 
+// Reports the tensors that are neither used nor what another model has.
+static bool check_known(const Search *s)
+{
+    enum { MOST_LISTED = 20 };
+    VEC(const StTensor *) unknown = {0};
+    for (size_t i = 0; i < s->file->n; i++) {
+        const StTensor *t = &s->file->tensors[i];
+        if (!map_has(&s->used, t->name) && !name_is_dispensable(t->name)) {
+            vec_push(s->arena, &unknown, t);
+        }
+    }
+    if (unknown.n == 0) {
+        return true;
+    }
+    diag_error(s->dx, (Place){0},
+               "%.*s: %zu tensor%s neither the model's nor of a head, by --strict",
+               STR_ARG(s->file->path), unknown.n, unknown.n == 1 ? " is" : "s are");
+    for (size_t i = 0; i < unknown.n && i < MOST_LISTED; i++) {
+        diag_note(s->dx, (Place){0}, "unknown: %.*s : %.*s", STR_ARG(unknown.items[i]->name),
+                  STR_ARG(tensor_text(s->arena, unknown.items[i])));
+    }
+    if (unknown.n > MOST_LISTED) {
+        diag_note(s->dx, (Place){0}, "and %zu more", unknown.n - MOST_LISTED);
+    }
+    return false;
+}
+
 static void note_unused(const Search *s)
 {
     enum { MOST_NAMED = 5 };
@@ -785,8 +773,8 @@ bool checkpoint_read_f64(Diag *dx, const Checkpoint *c, const Node *param, doubl
 
 void checkpoint_close(Checkpoint *c) { st_close(c->file); }
 
-Checkpoint *checkpoint_open(Arena *arena, Diag *dx, const char *path, const WeightMap *map,
-                            Node *const *params, size_t n)
+Checkpoint *checkpoint_open(Arena *arena, Diag *dx, const char *path,
+                            const CheckpointOptions *options, Node *const *params, size_t n)
 {
     bool is_index = str_ends(str_from(path), STR(".index.json"));
     StFile *file = is_index ? st_open_index(arena, dx, path) : st_open(arena, dx, path);
@@ -806,15 +794,16 @@ Checkpoint *checkpoint_open(Arena *arena, Diag *dx, const char *path, const Weig
     for (size_t i = 0; i < n; i++) {
         map_put(&s.by_name, params[i]->attr.name, params[i]);
     }
-    if (map) {
-        set_map(&s, map);
+    if (options->map) {
+        set_map(&s, options->map);
     }
     resolve_base(&s);
-    if (!map) {
+    if (!options->map) {
         resolve_map(&s);
     }
     bool ok = find_all(&s);
-    if (!check_all(&s) || !ok) {
+    ok = check_all(&s) && ok;
+    if (!ok || (options->strict && !check_known(&s))) {
         checkpoint_close(c);
         return NULL;
     }

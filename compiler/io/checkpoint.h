@@ -13,13 +13,17 @@
 
 typedef struct Checkpoint Checkpoint;
 
-// Finds every parameter, [n], in the file at `path`, or in those that an index NAME.index.json
-// names; by `map` first, if it is not NULL. NULL after a report: all that are missing or of another
-// shape or type at once, each with both shapes; names for one parameter whose values differ. What
-// is not used, and a prefix that was resolved, is a note. The file stays mapped until
-// checkpoint_close.
-Checkpoint *checkpoint_open(Arena *arena, Diag *dx, const char *path, const WeightMap *map,
-                            Node *const *params, size_t n);
+typedef struct CheckpointOptions {
+    const WeightMap *map; // NULL: names are the model's, or a shipped map's that fits
+    bool strict;          // a tensor that is neither used nor known from other models is an error
+} CheckpointOptions;
+
+// Finds every parameter, [n], in the file at `path`, or in those that an index, NAME.index.json,
+// names. NULL after a report: all that are missing or of another shape or type at once, each with
+// both shapes; names for one parameter whose values differ. What is not used, a prefix or a map
+// that was resolved is a note. The file stays mapped until checkpoint_close.
+Checkpoint *checkpoint_open(Arena *arena, Diag *dx, const char *path,
+                            const CheckpointOptions *options, Node *const *params, size_t n);
 void checkpoint_close(Checkpoint *checkpoint);
 // The values of a parameter that was found, row by row: [count]. False after a report.
 bool checkpoint_read_f32(Diag *dx, const Checkpoint *checkpoint, const Node *param, float *out);

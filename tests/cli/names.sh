@@ -74,6 +74,32 @@ says '3 tensors are not used: bert.embeddings.position_ids, a, b'
 [ "$(wc -l <../stderr.txt)" -eq 1 ] || fail 'more than one note'
 equal
 
+# --strict: such buffers and other heads are known, all else is an error.
+cp w.safetensors known.safetensors
+checkpoint extra=bert.embeddings.position_ids:I64:1,6 extra=bert.pooler.dense.weight:F32:8,8 \
+    extra=cls.seq_relationship.bias:F32:2 extra=classifier.weight:F32:2,8 extra=qa_outputs.bias:F32:2
+status 0 build $spec --seq 4 --weights w.safetensors --strict -o m.so
+says '5 tensors are not used: bert.embeddings.position_ids, '
+equal
+status 1 build $spec --seq 4 --weights known.safetensors --strict -o m.so
+says "known.safetensors: 2 tensors are neither the model's nor of a head, by --strict"
+says 'unknown: a : F32[]'
+says 'unknown: b : F32[2, 0]'
+[ "$(wc -l <../stderr.txt)" -eq 3 ] || fail 'not one line for each'
+checkpoint extra=bert.encoder.layer.2.output.dense.bias:F32:8
+status 1 build $spec --seq 4 --weights w.safetensors --strict -o m.so
+says 'unknown: bert.encoder.layer.2.output.dense.bias : F32[8]'
+build 0
+many=$(for i in $(seq 30); do echo extra=x.$i:F32:1; done)
+checkpoint $many
+status 1 run $spec --seq 4 --reference --random-input 1 --weights w.safetensors --strict
+says '30 tensors are neither'
+says 'unknown: x.20 : F32[1]'
+says 'note: and 10 more'
+[ "$(wc -l <../stderr.txt)" -eq 22 ] || fail 'not 20 of them'
+status 0 build $spec --seq 4 --random 1 --strict -o m.so
+says '--strict has no effect: --random reads no file'
+
 # Tied: under either name, under both, and under both with other values.
 table=bert.embeddings.word_embeddings.weight
 checkpoint move=$table:cls.predictions.decoder.weight

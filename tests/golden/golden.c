@@ -20,7 +20,7 @@ static void check_evaluator(Arena *a, Diag *dx, const GoldenCase *c, const Compi
     Spec spec;
     Weights *weights = NULL;
     if (!spec_load(a, dx, options->spec, &options->front, &spec) ||
-        !(weights = weights_open(a, dx, spec.graph, spec.weights, NULL))) {
+        !(weights = weights_open(a, dx, spec.graph, spec.weights, &options->reading))) {
         report(totals, c->name, "evaluator", 0, "does not load");
         return;
     }
