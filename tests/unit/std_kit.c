@@ -76,19 +76,25 @@ bool std_run(StdRun *run, const char *text, const StdSize *sizes, size_t nsizes,
 {
     free_outputs(run);
     FrontSize fixed[8];
+    SizeBinding bound[8];
     assert_true(nsizes <= 8);
     for (size_t i = 0; i < nsizes; i++) {
         fixed[i] = (FrontSize){str_from(sizes[i].name), sizes[i].value};
+        bound[i] = (SizeBinding){str_from(sizes[i].name), sizes[i].value};
     }
     FrontFile file = {.name = STR("t.slu"), .key = STR("t.slu"), .text = str_from(text)};
     FrontSpec spec = {.file = &file};
-    FrontOptions options = {.sizes = fixed, .nsizes = nsizes};
+    FrontOptions options = {.sizes = fixed, .nsizes = run->free ? 0 : nsizes};
     run->graph = front_elaborate(run->arena, run->dx, &spec, &options, NULL);
     if (!run->graph) {
         return false;
     }
     Leaves leaves = {run, inputs, ninputs};
-    EvalOptions eval = {.threads = 1, .leaf = read_leaf, .ctx = &leaves};
+    EvalOptions eval = {.symbols = bound,
+                        .nsymbols = run->free ? nsizes : 0,
+                        .threads = 1,
+                        .leaf = read_leaf,
+                        .ctx = &leaves};
     EvalTensor *outputs = arena_new(run->arena, EvalTensor, run->graph->outputs.n);
     if (!eval_graph(run->arena, run->dx, run->graph, &eval, outputs)) {
         return false;

@@ -22,6 +22,7 @@ typedef struct StdInput {
 typedef struct StdRun {
     Arena *arena;
     Diag *dx;
+    bool free; // sizes are fixed when it is evaluated, not before
     Graph *graph;
     EvalTensor *outputs; // [graph->outputs.n]
 } StdRun;
