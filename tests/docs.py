@@ -10,7 +10,10 @@ What is looked at, and must be so:
   ```LANGUAGE NAME      is the file NAME, for commands further down.
   `compiler/ir/ir.h`    in running text: there is such a file or folder; `*` and NAME stand for any.
   [text](page.md)       so is the page that is linked to.
-  <!-- complete: F -->  every row of the .def file F is named on the page.
+  <!-- complete: F -->  every row of the .def file F is named on the page; or, F being *.slu files,
+                        every model and block is on it in a table's row `name(parameters)`, as it is
+                        declared, and no other; a row `option = default` says in the next column
+                        who declares it, and it is so.
 
 A page's commands share an empty folder in which dsl_examples/ is found. `sluice` and the programs
 built from dsl_examples/*.c are on the path, and cc finds sluice.h and libsluice.
@@ -98,8 +101,39 @@ def check_text(page, start, inside):
                 fail(number, f"there is no {path}")
 
 
+def declarations(pattern):
+    """name: name(parameters) of every model and block of these files, on one line."""
+    found = {}
+    for path in TOP.glob(pattern):
+        text = re.sub("#.*", "", path.read_text())
+        for match in re.finditer(r"^(?:model|block) (\w+)(?=\()", text, re.M):
+            end, depth = match.end() + 1, 1
+            while depth:
+                depth += {"(": 1, ")": -1}.get(text[end], 0)
+                end += 1
+            found[match[1]] = re.sub(r"\s+", " ", text[match.start(1):end])
+    return found
+
+
+def check_library(pattern, text):
+    declared = declarations(pattern)
+    rows = re.findall(r"^\| `((\w+)\(.*?\))` \|", text, re.M)
+    for shown, name in rows:
+        if shown != declared.get(name):
+            fail(pattern, f"`{name}` is not declared as `{shown}`")
+    for name in sorted(declared.keys() - {name for _, name in rows}):
+        fail(pattern, f"`{declared[name]}` is not on the page")
+    for option, owners in re.findall(r"^\| `(\w+ = [^`]*)` \| ([^|]*) \|", text, re.M):
+        for owner in re.findall(r"`(\w+)`", owners):
+            if not re.search(rf"[(,] ?{re.escape(option)}[,)]", declared.get(owner, "")):
+                fail(pattern, f"`{owner}` does not declare `{option}`")
+
+
 def check_complete(text):
     for path in re.findall(r"<!-- complete: (\S+) -->", text):
+        if path.endswith(".slu"):
+            check_library(path, text)
+            continue
         rows = re.findall(r"^[A-Z]+\((?:graph, |program, )?(\w+)", (TOP / path).read_text(), re.M)
         for row in rows:
             if not re.search(rf"\b{row}\b", text):
