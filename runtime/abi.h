@@ -194,6 +194,8 @@ typedef struct SlAbiModel {
     const char *flags;      /* that changed the result */
     const char *graph;      /* the optimised graph, as text */
     const char *prepare;    /* how the constants come from the parameters, as graph text */
+    /* Added later, so a table may end before it. */
+    const char *notes; /* for callers: a line each, NAME VALUE */
 } SlAbiModel;
 
 typedef const SlAbiModel *(*SlAbiQuery)(uint32_t max_abi);

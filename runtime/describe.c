@@ -15,7 +15,7 @@ const char *sl_model_text(const SlModel *model, SlText which)
         [SL_TEXT_NAME] = t->name,         [SL_TEXT_TARGET] = model->variant->target,
         [SL_TEXT_COMPILER] = t->compiler, [SL_TEXT_SPEC] = t->spec,
         [SL_TEXT_FLAGS] = t->flags,       [SL_TEXT_GRAPH] = t->graph,
-        [SL_TEXT_PREPARE] = t->prepare};
+        [SL_TEXT_PREPARE] = t->prepare,   [SL_TEXT_NOTES] = t->size >= sizeof *t ? t->notes : NULL};
     if ((size_t)which >= sizeof texts / sizeof texts[0])
         return NULL;
     return texts[which] ? texts[which] : "";

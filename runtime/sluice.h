@@ -180,7 +180,8 @@ typedef enum SlText {
     SL_TEXT_SPEC = 3,     /* what was compiled, in canonical form */
     SL_TEXT_FLAGS = 4,    /* that changed the result */
     SL_TEXT_GRAPH = 5,    /* the optimised graph */
-    SL_TEXT_PREPARE = 6   /* how the weights come from the model's parameters */
+    SL_TEXT_PREPARE = 6,  /* how the weights come from the model's parameters */
+    SL_TEXT_NOTES = 7     /* what callers should know, a line each: a name, a space, a value */
 } SlText;
 
 typedef struct SlEntryInfo {

@@ -181,7 +181,7 @@ static bool weights_ok(const SlAbiModel *model)
 
 SlStatus sli_check_model(const SlAbiModel *model, SlError *error)
 {
-    if (model->abi == 0 || model->size < sizeof(SlAbiModel) || !model->name)
+    if (model->abi == 0 || model->size < offsetof(SlAbiModel, notes) || !model->name)
         return SL_FAIL(error, SL_E_TABLE, "the model's table is malformed");
     if (model->abi > SL_ABI_VERSION)
         return SL_FAIL(error, SL_E_VERSION,

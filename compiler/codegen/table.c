@@ -421,6 +421,7 @@ static LLVMValueRef model_constant(TableGen *t)
     image_text(t, &image, offsetof(SlAbiModel, flags), info->flags);
     image_text(t, &image, offsetof(SlAbiModel, graph), info->graph);
     image_text(t, &image, offsetof(SlAbiModel, prepare), info->prepare);
+    image_text(t, &image, offsetof(SlAbiModel, notes), info->notes);
     image_add(&image, &m, sizeof m);
     return image_constant(t, &image, "model");
 }

@@ -13,10 +13,12 @@ typedef enum Show {
     SHOW_spec,
     SHOW_graph,
     SHOW_prepare,
+    SHOW_notes,
     SHOW_count,
 } Show;
 
-static const char *const show_names[SHOW_count] = {"steps", "weights", "spec", "graph", "prepare"};
+static const char *const show_names[SHOW_count] = {"steps", "weights", "spec",
+                                                   "graph", "prepare", "notes"};
 
 typedef struct Inspection {
     Call *call;
@@ -156,6 +158,22 @@ static void print_entry(Inspection *in, const SlAbiEntry *entry)
     buf_add(text, STR(" a thread\n"));
 }
 
+// Tables may be from before there were notes.
+static const char *notes_of(const SlAbiModel *table)
+{
+    const char *notes = table->size >= sizeof *table ? table->notes : NULL;
+    return notes ? notes : "";
+}
+
+static void print_notes(Inspection *in)
+{
+    for (const char *line = notes_of(in->table); *line;) {
+        size_t length = strcspn(line, "\n");
+        buf_format(&in->text, "  note      %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
 static void print_summary(Inspection *in)
 {
     static const char *const places[] = {[SL_WEIGHTS_NONE] = "none",
@@ -172,6 +190,7 @@ static void print_summary(Inspection *in)
     buf_format(text, "\n  weights   %u constants, ", table->nweights);
     text_bytes(text, table->weights_bytes);
     buf_format(text, ", %s\n", places[table->weights_place]);
+    print_notes(in);
     for (uint32_t i = 0; i < in->variant->nentries; i++) {
         print_entry(in, at(in->variant->entries, i));
     }
@@ -245,6 +264,7 @@ static void print_part(Inspection *in, Show show)
     case SHOW_spec: print_text(in, in->table->spec); return;
     case SHOW_graph: print_text(in, in->table->graph); return;
     case SHOW_prepare: print_text(in, in->table->prepare); return;
+    case SHOW_notes: print_text(in, notes_of(in->table)); return;
     case SHOW_count: break;
     }
     print_summary(in);
@@ -325,7 +345,7 @@ const Command command_inspect = {
         "Shows what a compiled model says of itself: inputs, outputs, sizes, checks, memory,\n"
         "what it was built from and for. --show gives one part alone: its steps with what they\n"
         "read and write, its weights as stored, the text it was built from, its optimised\n"
-        "graph, or how its weights come from the model's parameters.\n"
+        "graph, how its weights come from the model's parameters, or notes for its callers.\n"
         "\n"
         "A model is code: inspect only files you trust.\n",
     .examples = "  sluice inspect model.so\n"

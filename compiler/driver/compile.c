@@ -74,6 +74,7 @@ static ArtefactInfo describe(Arena *arena, const CompileOptions *options, const 
         graph_print(&prepare, c->graph->prepare);
     }
     return (ArtefactInfo){.spec = c->spec.text,
+                          .notes = c->spec.notes,
                           .flags = options->flags,
                           .compiler = STR("sluice " SLUICE_VERSION),
                           .graph = buf_str(&graph),

@@ -14,6 +14,7 @@
 typedef struct Spec {
     Graph *graph;        // as elaborated
     Str text;            // canonical: what was compiled, as it can be given again
+    Str notes;           // of the text: its comments that begin with `#:`, a line each
     const char *weights; // a model folder's file; NULL: none belongs to it
     FrontReport report;  // of a graph: empty
 } Spec;

@@ -44,6 +44,22 @@ static bool read_used(void *ctx, Arena *arena, Str from, Str path, FrontFile *ou
 
 // ---- the kinds of SPEC ----
 
+// What a file says to those who will call the model.
+static Str read_notes(Arena *arena, Str text)
+{
+    Buf notes = {.arena = arena};
+    for (size_t at = 0; at < text.len;) {
+        const char *end = memchr(text.ptr + at, '\n', text.len - at);
+        Str line = {text.ptr + at, end ? (size_t)(end - text.ptr) - at : text.len - at};
+        at += line.len + 1;
+        if (str_starts(line, STR("#: "))) {
+            buf_add(&notes, (Str){line.ptr + 3, line.len - 3});
+            buf_char(&notes, '\n');
+        }
+    }
+    return buf_str(&notes);
+}
+
 static bool elaborate_text(Arena *arena, Diag *dx, const FrontFile *file, Str model,
                            const FrontOptions *options, Spec *out)
 {
@@ -51,6 +67,7 @@ static bool elaborate_text(Arena *arena, Diag *dx, const FrontFile *file, Str mo
     FrontSpec spec = {.file = file, .model = model, .reader = &reader};
     out->graph = front_elaborate(arena, dx, &spec, options, &out->report);
     out->text = file->text;
+    out->notes = read_notes(arena, file->text);
     return out->graph != NULL;
 }
 

@@ -97,6 +97,9 @@ bool import_config(Arena *arena, Diag *dx, const char *path, Str *out)
     if (!import_any(&im, &call) || diag_nerrors(dx) > before) {
         return false;
     }
+    if (im.folder) {
+        import_notes(&im);
+    }
     *out = call_print(&call);
     return true;
 }

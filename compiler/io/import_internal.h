@@ -45,6 +45,7 @@ typedef struct Import {
     const Json *config;
     bool is_sentence;         // modules.json makes a sentence embedding of it
     const Json *pooled_width; // what 1_Pooling says of the model's width; NULL: nothing
+    Strs notes;               // for callers: "tokenizer.padding_side \"right\""
     Strs missing;             // keys not given, and their values then: "layer_norm_eps 1e-12"
 } Import;
 
@@ -193,6 +194,8 @@ Call import_deit(Keys *k);
 Call import_timm(Keys *k);
 Call import_lucid(Keys *k);
 
+// Notes what the folder's other files say to callers; a file that cannot be read is a warning.
+void import_notes(Import *im);
 // Reads modules.json of the folder, if there is one, and what it names. False after a report.
 bool import_modules(Import *im);
 

@@ -212,6 +212,9 @@ Str call_print(const Call *call)
         }
         buf_char(&out, '\n');
     }
+    for (size_t i = 0; i < call->im->notes.n; i++) {
+        buf_format(&out, "#: %.*s\n", STR_ARG(call->im->notes.items[i]));
+    }
     size_t begin = out.len;
     buf_format(&out, "model %.*s = %s(%.*s", STR_ARG(choose_name(call)), call->model,
                STR_ARG(buf_str(&call->layout)));

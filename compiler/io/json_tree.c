@@ -169,6 +169,18 @@ static void convert_object(Walk *w, json_t *value, Json *out)
     out->keys = keys;
 }
 
+// jansson reads all numbers as reals here, since it refuses whole ones that are large.
+static void convert_number(Walk *w, uint32_t begin, const json_t *value, Json *out)
+{
+    uint32_t end = begin;
+    while (is_word(w->source->text.ptr[end])) {
+        end++;
+    }
+    Str text = {w->source->text.ptr + begin, end - begin};
+    out->real = json_real_value(value);
+    out->kind = str_to_int(text, &out->integer) ? JSON_int : JSON_real;
+}
+
 // Its depth is that of the text, so at most MOST_DEPTH.
 static void convert(Walk *w, json_t *value, Json *out)
 {
@@ -189,14 +201,7 @@ static void convert(Walk *w, json_t *value, Json *out)
         walk_string(w);
         break;
     case JSON_INTEGER:
-        out->kind = JSON_int;
-        out->integer = json_integer_value(value);
-        out->real = (double)out->integer;
-        break;
-    case JSON_REAL:
-        out->kind = JSON_real;
-        out->real = json_real_value(value);
-        break;
+    case JSON_REAL: convert_number(w, begin, value, out); break;
     case JSON_TRUE:
     case JSON_FALSE:
         out->kind = JSON_bool;
@@ -221,7 +226,8 @@ const Json *json_tree_read(Arena *arena, Diag *dx, const char *path)
         return NULL;
     }
     json_error_t error;
-    json_t *value = json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES, &error);
+    json_t *value =
+        json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &error);
     if (!value) {
         report(dx, source, &error);
         return NULL;

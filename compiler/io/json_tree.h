@@ -26,7 +26,7 @@ typedef struct Json {
     Place at;
     bool truth;               // of a bool
     int64_t integer;          // of an int
-    double real;              // of an int or a real
+    double real;              // of an int or a real, which a whole number beyond int64_t is too
     Str text;                 // of a text, decoded
     size_t n;                 // of a list or an object
     const struct Json *items; // [n]: members of a list, values of an object

@@ -114,6 +114,7 @@ typedef struct ArtefactInfo {
     Str compiler;           // version
     Str graph;              // the optimised graph
     Str prepare;            // how the constants come from the parameters
+    Str notes;              // for callers: a line each, NAME VALUE
     uint32_t weights_place; // SL_WEIGHTS_… of the ABI
     Str weights_file;
     uint64_t weights_bytes;

@@ -56,7 +56,8 @@ static void test_texts(void **state)
     assert_string_equal(sl_model_text(model, SL_TEXT_FLAGS), "");
     assert_string_equal(sl_model_text(model, SL_TEXT_GRAPH), "graph text");
     assert_string_equal(sl_model_text(model, SL_TEXT_PREPARE), "prepare text");
-    assert_null(sl_model_text(model, (SlText)7));
+    assert_string_equal(sl_model_text(model, SL_TEXT_NOTES), "made by hand\n");
+    assert_null(sl_model_text(model, (SlText)8));
     assert_null(sl_model_text(model, (SlText)-1));
     assert_null(sl_model_text(NULL, SL_TEXT_NAME));
     assert_ptr_equal(sl_model_table(model), tiny_query(SL_ABI_VERSION));

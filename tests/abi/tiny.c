@@ -283,7 +283,8 @@ static const SlAbiModel tiny_table = {.size = sizeof(SlAbiModel),
                                       .spec = "model " TINY_NAME,
                                       .flags = "",
                                       .graph = "graph text",
-                                      .prepare = "prepare text"};
+                                      .prepare = "prepare text",
+                                      .notes = "made by hand\n"};
 
 const SlAbiModel *TINY_QUERY(uint32_t max_abi)
 {

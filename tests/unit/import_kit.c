@@ -36,8 +36,15 @@ static const char *path_of(Env *env, const char *name)
 
 int env_tear_down(void **state)
 {
-    static const char *const names[] = {"config.json", "modules.json", "1_Pooling/config.json",
-                                        "1_Pooling", ""};
+    static const char *const names[] = {"config.json",
+                                        "modules.json",
+                                        "tokenizer_config.json",
+                                        "sentence_bert_config.json",
+                                        "config_sentence_transformers.json",
+                                        "preprocessor_config.json",
+                                        "1_Pooling/config.json",
+                                        "1_Pooling",
+                                        ""};
     Env *env = *state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         remove(path_of(env, names[i]));
@@ -105,6 +112,11 @@ void assert_warns(Env *env, const char *config, const char *part, const char *ex
 void assert_folder_becomes(Env *env, const char *expected)
 {
     check(env, env->model, NULL, expected);
+}
+
+void assert_folder_warns(Env *env, const char *part, const char *expected)
+{
+    check(env, env->model, part, expected);
 }
 
 static void check_refusal(Env *env, const char *path, const char *part)

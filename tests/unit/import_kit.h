@@ -26,6 +26,7 @@ void assert_becomes(Env *env, const char *config, const char *expected);
 void assert_warns(Env *env, const char *config, const char *part, const char *expected);
 // The same of the whole folder, as it was put.
 void assert_folder_becomes(Env *env, const char *expected);
+void assert_folder_warns(Env *env, const char *part, const char *expected);
 // The import fails, and what it says holds `part`.
 void assert_refuses(Env *env, const char *config, const char *part);
 void assert_folder_refuses(Env *env, const char *part);
