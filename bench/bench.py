@@ -29,7 +29,6 @@ import time
 import models
 import native
 from contenders import FILES, artefact
-from export import parse_shapes
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -210,26 +209,26 @@ def time_row(specs, row, args):
     return {**row, "reference": ready[0].name, "rounds": len(kept), "dropped": ndropped,
             "foreign": statistics.mean(foreign), "foreign_most": max(foreign),
             "load": os.getloadavg()[0], "clock": args.clock,
-            "gflop": models.gflop(row["model"], row["batch"], row["length"]),
+            "gflop": models.MODELS[row["model"]].gflop(row["batch"], row["size"]),
             "results": results}
 
 
 # ---- what is compiled before ----
 
 def compile_models(specs, name, shapes, args):
-    """`sluice build` for each length, whose time and memory are results too."""
+    """`sluice build` for each size, whose time and memory are results too."""
     folder = models.folder(args.root, name)
     weights_mb = os.path.getsize(os.path.join(folder, "model.safetensors")) / 2**20
     for spec in specs:
-        for length in sorted({length for _, length in shapes} if spec.kind == "sluice" else ()):
-            out = artefact(args.root, spec.name, name, length)
-            command = [os.path.join(spec.build, "sluice"), "build", folder, "--seq", str(length),
-                       "--target", args.target, *models.MODELS[name].sluice, *spec.flags, "-o", out]
+        for size in sorted({size for _, size in shapes} if spec.kind == "sluice" else ()):
+            options = models.MODELS[name].build_options(size)
+            command = [os.path.join(spec.build, "sluice"), "build", folder, *options, "--target",
+                       args.target, *spec.flags, "-o", artefact(args.root, spec.name, name, size)]
             used = native.measured(command)
-            print(f"{spec.name} build {name} --seq {length}: {used['wall_s']:.2f} s, "
-                  f"{used['cpu_s']:.2f} s of processors, peak {used['peak_mb']:.0f} MB "
-                  f"({weights_mb:.0f} MB of weights; 1.5 times and 300 MB: "
-                  f"{1.5 * weights_mb + 300:.0f} MB)", flush=True)
+            what = " ".join([spec.name, "build", name, *options])
+            print(f"{what}: {used['wall_s']:.2f} s, {used['cpu_s']:.2f} s of processors, "
+                  f"peak {used['peak_mb']:.0f} MB ({weights_mb:.0f} MB of weights; "
+                  f"1.5 times and 300 MB: {1.5 * weights_mb + 300:.0f} MB)", flush=True)
 
 
 # ---- reports ----
@@ -241,7 +240,7 @@ def cell(spread, digits):
 
 def table(row):
     threads = f"{row['threads']} thread" + ("s" if row["threads"] > 1 else "")
-    lines = [f"\n### {row['model']}, batch {row['batch']}, length {row['length']}, {threads}\n",
+    lines = [f"\n### {row['model']}, batch {row['batch']}, size {row['size']}, {threads}\n",
              f"{row['gflop']:.2f} GFLOP; {row['rounds']} rounds, {row['dropped']} dropped; foreign "
              f"processors {row['foreign']:.2f} mean, {row['foreign_most']:.2f} most; load "
              f"{row['load']:.1f}\n"]
@@ -296,12 +295,12 @@ def parse_arguments():
 
 
 def check_files(specs, name, shapes, root):
-    for batch, length in shapes:
-        case = models.case_folder(root, name, batch, length)
+    for batch, size in shapes:
+        case = models.case_folder(root, name, batch, size)
         kinds = ["reference"] + [FILES[s.kind] for s in specs if s.kind in FILES]
         if not os.path.exists(os.path.join(case, "reference.npz")):
             raise SystemExit(f"{case} holds no reference: export.py --root {root} --models {name} "
-                             f"--shapes {batch}x{length} --files {','.join(kinds)}")
+                             f"--shapes {batch}x{size} --files {','.join(kinds)}")
 
 
 def main():
@@ -313,14 +312,14 @@ def main():
     if any(spec.kind == "fma" for spec in specs):
         native.compile_fma(args.root)
     for name in args.models.split(","):
-        shapes = parse_shapes(args.shapes, name)
+        shapes = models.parse_shapes(args.shapes, name)
         check_files(specs, name, shapes, args.root)
         compile_models(specs, name, shapes, args)
         if args.compile_only:
             continue
-        for batch, length in shapes:
+        for batch, size in shapes:
             for threads in map(int, args.threads.split(",")):
-                row = time_row(specs, {"model": name, "batch": batch, "length": length,
+                row = time_row(specs, {"model": name, "batch": batch, "size": size,
                                        "threads": threads}, args)
                 if row:
                     print(table(row), flush=True)

@@ -2,7 +2,7 @@
 
 bench.py speaks to it in lines of JSON, one answer for each:
 
-  {"do": "load", "model": …, "batch": …, "length": …, "threads": …}  → {"load_s": …, "note": …}
+  {"do": "load", "model": …, "batch": …, "size": …, "threads": …}  → {"load_s": …, "note": …}
   {"do": "check"}   → {"max_error": …, "rms_error": …, "spread": …} against the reference
   {"do": "time", "untimed": …, "calls": …}                           → {"ns": [of each call]}
 
@@ -31,14 +31,15 @@ class Contender:
 
     def case_file(self, case, file):
         path = os.path.join(models.case_folder(self.root, case["model"], case["batch"],
-                                               case["length"]), file)
+                                               case["size"]), file)
         if not os.path.exists(path):
             raise FileNotFoundError(f"{path}: export.py makes it")
         return path
 
     def inputs(self, case):
+        """Arrays by name, in the order of the model's inputs."""
         with np.load(self.case_file(case, "inputs.npz")) as file:
-            return [file[name] for name in models.INPUT_NAMES]
+            return {name: file[name] for name in models.MODELS[case["model"]].INPUTS}
 
 
 class Ort(Contender):
@@ -53,7 +54,7 @@ class Ort(Contender):
         options.log_severity_level = 3
         self.session = ort.InferenceSession(self.case_file(case, self.file), options,
                                             providers=["CPUExecutionProvider"])
-        self.feed = dict(zip(models.INPUT_NAMES, self.inputs(case)))
+        self.feed = self.inputs(case)
         self.note = "onnxruntime " + ort.__version__
 
     def run(self):
@@ -74,7 +75,7 @@ class OpenVino(Contender):
             {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": case["threads"],
              "INFERENCE_PRECISION_HINT": "f32"})
         self.request = model.create_infer_request()
-        self.arrays = self.inputs(case)
+        self.arrays = list(self.inputs(case).values())
         self.note = "openvino " + openvino.__version__.split("-")[0]
 
     def run(self):
@@ -91,7 +92,7 @@ class Torch(Contender):
         torch.set_num_threads(case["threads"])
         self.torch = torch
         self.module = models.load_module(self.root, case["model"], attention="sdpa")
-        self.tensors = [torch.from_numpy(x) for x in self.inputs(case)]
+        self.tensors = [torch.from_numpy(x) for x in self.inputs(case).values()]
         self.note = "torch " + torch.__version__
 
     def run(self):
@@ -115,9 +116,9 @@ class Fma(Contender):
         self.library.fma_time(self.threads, self.ROUNDS)
 
 
-def artefact(root, name, model, length):
+def artefact(root, name, model, size):
     """Where the model lies that bench.py compiled for the contender `name`."""
-    return os.path.join(models.folder(root, model), f"{name}-{length}.so")
+    return os.path.join(models.folder(root, model), f"{name}-{size}.so")
 
 
 class Sluice(Contender):
@@ -125,13 +126,13 @@ class Sluice(Contender):
 
     def load(self, case):
         name, build = self.argument.split("@", 1)
-        ids, mask = self.inputs(case)
+        dtypes = models.MODELS[case["model"]].INPUTS
         with np.load(self.case_file(case, "reference.npz")) as file:
             self.output = np.zeros(file["output"].shape, np.float32)
         self.model = libsluice.Model(
-            build, artefact(self.root, name, case["model"], case["length"]), case["threads"])
-        self.model.give({"input_ids": ids.astype(np.int32),
-                         "attention_mask": mask.astype(np.bool_)}, self.output)
+            build, artefact(self.root, name, case["model"], case["size"]), case["threads"])
+        self.model.give({input: array.astype(dtypes[input])
+                         for input, array in self.inputs(case).items()}, self.output)
         self.note = f"{self.model.target}, {self.model.entry.nsteps} steps"
 
     def run(self):

@@ -3,8 +3,8 @@
 
   export.py [--root build/bench] [--models minilm,…] [--shapes 1x128,…] [--files onnx,…]
 
-  ROOT/MODEL/config.json, model.safetensors   the model, under the names of transformers
-  ROOT/MODEL/BxL/inputs.npz                   input_ids, attention_mask
+  ROOT/MODEL/config.json, model.safetensors   the model, under the names of transformers or timm
+  ROOT/MODEL/BxS/inputs.npz                   the inputs: B of them, of size S
                  reference.npz                the output, computed in float64 by torch
                  model.onnx                   torch.onnx.export, opset 18, fixed shape
                  model.xml                    OpenVINO's form of it, in float32
@@ -19,17 +19,12 @@ import subprocess
 import sys
 import time
 
+import numpy as np
+
 import models
 
 FILES = {"reference": "reference.npz", "onnx": "model.onnx", "xml": "model.xml",
          "onnx_matmul": "matmul.onnx", "xml_matmul": "matmul.xml"}
-
-
-def parse_shapes(text, name):
-    """[(batch, length)]: "1x128,8x128", or the model's own if there is none."""
-    if not text:
-        return list(models.MODELS[name].shapes)
-    return [tuple(int(n) for n in shape.split("x")) for shape in text.split(",")]
 
 
 def matmul_einsum(equation, left, right):
@@ -53,23 +48,23 @@ def matmul_einsum(equation, left, right):
     return product.reshape([size[x] for x in made]).permute([made.index(x) for x in out])
 
 
-def write_reference(root, name, case, ids, mask):
-    import numpy as np
+def write_reference(root, name, case, inputs):
     import torch
-    module = models.load_module(root, name).double()
+    np.savez(os.path.join(case, "inputs.npz"), **dict(zip(models.MODELS[name].INPUTS, inputs)))
+    tensors = [torch.from_numpy(x.astype(np.float64) if x.dtype == np.float32 else x)
+               for x in inputs]
     with torch.inference_mode():
-        output = module(torch.from_numpy(ids), torch.from_numpy(mask)).numpy()
-    np.savez(os.path.join(case, "inputs.npz"), input_ids=ids, attention_mask=mask)
+        output = models.load_module(root, name).double()(*tensors).numpy()
     np.savez(os.path.join(case, "reference.npz"), output=output)
 
 
-def write_onnx(root, name, path, ids, mask, is_matmul):
+def write_onnx(root, name, path, inputs, is_matmul):
     import torch
     if is_matmul:
         torch.einsum = matmul_einsum
-    example = torch.from_numpy(ids), torch.from_numpy(mask)
+    example = tuple(torch.from_numpy(x) for x in inputs)
     torch.onnx.export(models.load_module(root, name), example, path, dynamo=True, opset_version=18,
-                      input_names=list(models.INPUT_NAMES), output_names=["output"])
+                      input_names=list(models.MODELS[name].INPUTS), output_names=["output"])
 
 
 def write_xml(onnx, path):
@@ -77,16 +72,16 @@ def write_xml(onnx, path):
     openvino.save_model(openvino.Core().read_model(onnx), path, compress_to_fp16=False)
 
 
-def make(root, name, batch, length, what):
+def make(root, name, batch, size, what):
+    inputs = models.MODELS[name].inputs(batch, size)
     models.make_folder(root, name)
-    case = models.case_folder(root, name, batch, length)
+    case = models.case_folder(root, name, batch, size)
     os.makedirs(case, exist_ok=True)
     path = os.path.join(case, FILES[what])
-    ids, mask = models.inputs(name, batch, length)
     if what == "reference":
-        write_reference(root, name, case, ids, mask)
+        write_reference(root, name, case, inputs)
     elif what.startswith("onnx"):
-        write_onnx(root, name, path, ids, mask, what == "onnx_matmul")
+        write_onnx(root, name, path, inputs, what == "onnx_matmul")
     else:
         write_xml(path[:-4] + ".onnx", path)
 
@@ -100,20 +95,20 @@ def main():
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
-        name, batch, length, what = args.one
-        make(args.root, name, int(batch), int(length), what)
+        name, batch, size, what = args.one
+        make(args.root, name, int(batch), int(size), what)
         return 0
     failed = False
     for name in args.models.split(","):
-        for batch, length in parse_shapes(args.shapes, name):
+        for batch, size in models.parse_shapes(args.shapes, name):
             for what in args.files.split(","):
-                path = os.path.join(models.case_folder(args.root, name, batch, length), FILES[what])
+                path = os.path.join(models.case_folder(args.root, name, batch, size), FILES[what])
                 if os.path.exists(path) or (what.endswith("matmul")
                                             and not models.MODELS[name].is_funnel):
                     continue
                 begin = time.time()
                 done = subprocess.run([sys.executable, __file__, "--root", args.root, "--one", name,
-                                       str(batch), str(length), what],
+                                       str(batch), str(size), what],
                                       capture_output=True, text=True)
                 print(f"{path}: {time.time() - begin:.1f} s", flush=True)
                 if done.returncode != 0:
