@@ -10,6 +10,8 @@ Kernel *kernel_create(Arena *arena, Str name)
 {
     Kernel *k = arena_new(arena, Kernel, 1);
     k->arena = arena;
+    k->buffers_named.arena = arena;
+    k->vars_named.arena = arena;
     k->name = name;
     return k;
 }
@@ -22,43 +24,35 @@ static bool is_name_char(char c)
 
 static bool ends_in_digit(Str s) { return s.ptr[s.len - 1] >= '0' && s.ptr[s.len - 1] <= '9'; }
 
-// A word made of `name`, and if that is taken, word2, word3, …: text forms tell things apart by it.
-static Str unique_name(const Kernel *k, Str name, bool (*taken)(const Kernel *, Str))
+static void take_name(Map *names, Str name)
 {
+    unsigned *next = arena_new(names->arena, unsigned, 1);
+    *next = 2;
+    map_put(names, name, next);
+}
+
+// A word made of `name`, and if that is taken, word2, word3, …: text forms tell things apart by it.
+static Str unique_name(Map *names, Str name)
+{
+    Arena *a = names->arena;
     bool is_word = name.len > 0 && is_name_char(name.ptr[0]) && name.ptr[0] > '9';
-    Buf buf = {.arena = k->arena};
+    Buf buf = {.arena = a};
     if (!is_word)
         buf_char(&buf, '_');
     for (size_t i = 0; i < name.len; i++)
         buf_char(&buf, is_name_char(name.ptr[i]) ? name.ptr[i] : '_');
     Str word = buf_str(&buf);
     Str out = word;
-    for (unsigned i = 2; taken(k, out); i++)
-        out = str_format(k->arena, "%.*s%s%u", STR_ARG(word), ends_in_digit(word) ? "_" : "", i);
+    unsigned *next = map_get(names, word);
+    while (map_has(names, out))
+        out = str_format(a, "%.*s%s%u", STR_ARG(word), ends_in_digit(word) ? "_" : "", (*next)++);
+    take_name(names, out);
     return out;
-}
-
-static bool has_buffer_name(const Kernel *k, Str name)
-{
-    for (size_t i = 0; i < k->buffers.n; i++) {
-        if (str_equal(k->buffers.items[i].name, name))
-            return true;
-    }
-    return false;
-}
-
-static bool has_var_name(const Kernel *k, Str name)
-{
-    for (size_t i = 0; i < k->var_names.n; i++) {
-        if (str_equal(k->var_names.items[i], name))
-            return true;
-    }
-    return false;
 }
 
 static uint32_t add_buffer(Kernel *k, Buffer buffer)
 {
-    buffer.name = unique_name(k, buffer.name, has_buffer_name);
+    buffer.name = unique_name(&k->buffers_named, buffer.name);
     vec_push(k->arena, &k->buffers, buffer);
     return (uint32_t)(k->buffers.n - 1);
 }
@@ -80,7 +74,7 @@ uint32_t kernel_add_scratch(Kernel *k, Str name, DType dtype, int64_t count)
 
 Var kernel_add_var(Kernel *k, const char *name)
 {
-    Str unique = unique_name(k, str_from(name), has_var_name);
+    Str unique = unique_name(&k->vars_named, str_from(name));
     vec_push(k->arena, &k->var_names, unique);
     return k->nvars++;
 }

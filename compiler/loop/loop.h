@@ -23,6 +23,7 @@
 #define SLUICE_LOOP_LOOP_H
 
 #include "base/dtype.h"
+#include "base/map.h"
 #include "base/scalar.h"
 #include "base/size.h"
 #include "base/vec.h"
@@ -179,6 +180,8 @@ typedef struct Kernel {
     uint32_t nvars;
     uint32_t nvalues;
     VEC(Str) var_names; // [nvars]
+    Map buffers_named;  // names that are taken, to the number that the next of that name gets
+    Map vars_named;
     Stmts body;
 } Kernel;
 

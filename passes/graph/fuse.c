@@ -10,8 +10,8 @@
 //
 // A value that somebody outside needs is one more result. A copy that only puts the axes of a
 // result in another order is taken in: the result is stored in its reader's order. Requires
-// constants; establishes regions. Chooses greedily, in the order above and then in the graph's;
-// quadratic at worst in the nodes of one region.
+// constants; establishes regions. Chooses greedily, in the order above and then in the graph's. No
+// region has more than GROUP_MOST_NODES; quadratic at worst in these.
 #include "loop/lower.h"
 #include "passes/graph/group.h"
 
@@ -65,16 +65,16 @@ static bool is_reordering(const Groups *g, const Node *copy, const Node *node)
 // Takes in what is done to each element of `node` alone, and the order in which it is stored.
 static void take_epilogue(Groups *g, uint32_t group, const Node *node)
 {
-    for (const Node *next = only_reader(g, node); next && is_free(g, next);
-         next = only_reader(g, node)) {
+    for (const Node *next = only_reader(g, node);
+         next && is_free(g, next) && !group_is_full(g, group); next = only_reader(g, node)) {
         if (is_reordering(g, next, node)) {
-            g->of[next->id] = group;
+            group_join(g, group, next);
             return;
         }
         if (next->op != OP_map || !same_shape(next, node) || !reads_directly(next, node)) {
             return;
         }
-        g->of[next->id] = group;
+        group_join(g, group, next);
         node = next;
     }
 }
@@ -85,7 +85,7 @@ static void fuse_contractions(Groups *g)
         const Node *node = g->graph->nodes.items[i];
         if (node->op == OP_matmul && is_free(g, node)) {
             uint32_t group = groups_add(g, KERNEL_contraction);
-            g->of[i] = group;
+            group_join(g, group, node);
             take_epilogue(g, group, node);
         }
     }
@@ -186,14 +186,14 @@ static bool depends_on_term(const Groups *g, const Node *node, const Node *x)
     return false;
 }
 
-// The elementwise work between products and the softmax's operand x, with the products; how many of
-// these there are.
+// The elementwise work between products and the softmax's operand x, with the products, as far as
+// one kernel takes so much; how many products there are.
 static size_t take_scores(const Groups *g, const Node *x, Nodes *nodes)
 {
     size_t nproducts = 0;
     size_t first = nodes->n;
     vec_push(g->arena, nodes, x);
-    for (size_t i = first; i < nodes->n; i++) {
+    for (size_t i = first; i < nodes->n && nodes->n < GROUP_MOST_NODES; i++) {
         const Node *node = nodes->items[i];
         if (node->op == OP_matmul) {
             nproducts++;
@@ -222,8 +222,8 @@ static void take_left(Groups *g, uint32_t group, const Node *product)
     for (size_t i = 0; fits && i < a->nargs; i++) {
         fits = !group_is_work(group_base(a->args[i])) || g->of[group_base(a->args[i])->id] != group;
     }
-    if (fits) {
-        g->of[a->id] = group;
+    if (fits && !group_is_full(g, group)) {
+        group_join(g, group, a);
     }
 }
 
@@ -235,16 +235,18 @@ static bool try_attention(Groups *g, const Node *values)
                 size_is_int(x->type.shape[x->type.rank - 1], NULL) &&
                 size_is_int(x->type.shape[x->type.rank - 2], NULL);
     size_t nproducts = fits ? take_scores(g, x, &nodes) : 0;
-    if (nproducts == 0 || nproducts > LOWER_MOST_TERMS) {
+    if (nproducts == 0 || nproducts > LOWER_MOST_TERMS || nodes.n >= GROUP_MOST_NODES) {
         return false;
     }
     uint32_t group = groups_add(g, KERNEL_attention);
     bool ok = true;
     for (size_t i = 0; i < nodes.n; i++) {
         ok = ok && is_free(g, nodes.items[i]);
-        g->of[nodes.items[i]->id] = ok ? group : g->of[nodes.items[i]->id];
+        if (ok) {
+            group_join(g, group, nodes.items[i]);
+        }
     }
-    g->of[values->id] = group;
+    group_join(g, group, values);
     for (size_t i = 0; i < nodes.n; i++) {
         ok = ok && group_holds_readers(g, group, nodes.items[i]);
     }
@@ -254,6 +256,7 @@ static bool try_attention(Groups *g, const Node *values)
             g->of[i] = g->of[i] == group ? NO_GROUP : g->of[i];
         }
         g->classes.n--;
+        g->sizes.n--;
         return false;
     }
     for (size_t i = 0; i < nodes.n; i++) {
@@ -345,7 +348,7 @@ static bool operand_folds(const RowGroup *rows, const Node *node, size_t k)
 
 static void join(RowGroup *rows, const Node *node)
 {
-    rows->g->of[node->id] = rows->group;
+    group_join(rows->g, rows->group, node);
     vec_push(rows->g->arena, &rows->members, node);
 }
 
@@ -385,7 +388,7 @@ static uint32_t first_member(const RowGroup *rows)
 // A node joins if everything it reads is a member that folds, or known before the region runs.
 static bool node_joins(const RowGroup *rows, const Node *node)
 {
-    if (!fits_rows(rows, node)) {
+    if (group_is_full(rows->g, rows->group) || !fits_rows(rows, node)) {
         return false;
     }
     uint32_t first = first_member(rows);
@@ -491,7 +494,7 @@ static bool reads_fold(const Groups *g, const Node *node)
 static const Node *joining(const Groups *g, uint32_t group, const Node *reader, const Node *arg)
 {
     const Node *base = group_base(arg);
-    if (!is_free(g, base) || !group_holds_readers(g, group, base)) {
+    if (group_is_full(g, group) || !is_free(g, base) || !group_holds_readers(g, group, base)) {
         return NULL;
     }
     bool computed = base->op == OP_map || (lower_is_reduce(base) && !lower_takes_pass(base));
@@ -508,14 +511,14 @@ static void fuse_elementwise(Groups *g)
         }
         uint32_t group = groups_add(g, KERNEL_elementwise);
         Nodes members = {0};
-        g->of[i] = group;
+        group_join(g, group, root);
         vec_push(g->arena, &members, root);
         for (size_t m = 0; m < members.n; m++) {
             const Node *node = members.items[m];
             for (size_t k = 0; k < node->nargs; k++) {
                 const Node *base = joining(g, group, node, node->args[k]);
                 if (base) {
-                    g->of[base->id] = group;
+                    group_join(g, group, base);
                     vec_push(g->arena, &members, base);
                 }
             }

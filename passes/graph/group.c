@@ -74,7 +74,19 @@ Groups groups_begin(Arena *arena, const Graph *graph)
 uint32_t groups_add(Groups *g, KernelClass kernel)
 {
     vec_push(g->arena, &g->classes, kernel);
+    vec_push(g->arena, &g->sizes, 0);
     return (uint32_t)(g->classes.n - 1);
+}
+
+void group_join(Groups *g, uint32_t group, const Node *node)
+{
+    g->of[node->id] = group;
+    g->sizes.items[group]++;
+}
+
+bool group_is_full(const Groups *g, uint32_t group)
+{
+    return g->sizes.items[group] >= GROUP_MOST_NODES;
 }
 
 bool group_holds_readers(const Groups *g, uint32_t group, const Node *node)

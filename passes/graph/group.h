@@ -7,11 +7,16 @@
 
 #define NO_GROUP UINT32_MAX
 
+// Nodes that one kernel computes, views and numbers aside. The largest region of any model that
+// somebody trains has some 40; code generation takes more than linear time in it.
+#define GROUP_MOST_NODES 128
+
 typedef struct Groups {
     Arena *arena;
     const Graph *graph;
     uint32_t *of;             // [nodes] the node's group, or NO_GROUP
     VEC(KernelClass) classes; // [groups]
+    VEC(size_t) sizes;        // [groups] how many nodes each has
     const Node **readers; // users of each node, through views, without repeats: of node i they are
     uint32_t *first_reader; // readers[first_reader[i] … first_reader[i + 1]), [nodes + 1]
     bool *is_output;        // [nodes] an output, or what an output views
@@ -19,6 +24,9 @@ typedef struct Groups {
 
 Groups groups_begin(Arena *arena, const Graph *graph);
 uint32_t groups_add(Groups *g, KernelClass kernel);
+// Puts a node into a group that is not full.
+void group_join(Groups *g, uint32_t group, const Node *node);
+bool group_is_full(const Groups *g, uint32_t group);
 
 // Whether the node is computed by some kernel: neither a leaf, a number, a view nor a kernel
 // itself.

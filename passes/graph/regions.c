@@ -51,7 +51,7 @@ Graph *pass_regions(PassContext *cx, Graph *graph)
     for (size_t i = 0; i < with_copies->nodes.n; i++) {
         const Node *node = with_copies->nodes.items[i];
         if (group_is_work(node)) {
-            g.of[i] = groups_add(&g, class_of(node));
+            group_join(&g, groups_add(&g, class_of(node)), node);
         }
     }
     return groups_build(&g);

@@ -84,6 +84,13 @@ static void test_names_become_unique_words(void **state)
         assert_true(str_equal(k->var_names.items[i], str_from(got[i])));
     }
     assert_int_equal(k->nvars, sizeof given / sizeof *given);
+
+    // A concat of many parts has a loop for each: the time per name must not grow with their
+    // number.
+    enum { MANY = 200000 };
+    for (uint32_t i = k->nvars; i < MANY; i++)
+        kernel_add_var(k, "i");
+    assert_true(str_equal(k->var_names.items[MANY - 1], STR("i199992")));
     arena_destroy(a);
 }
 
