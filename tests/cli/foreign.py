@@ -1,8 +1,9 @@
 """Writes a model's checkpoint as another code base would: foreign.py PARAMS.json FILE CODE HEADS
 
-CODE is funnel-tf, funnel-pt, bert-tf, electra-tf, electra-generator-tf, mixer-jax or vit-jax. The values are those that checkpoint.py
-gives the model, so that both files must build the same. This is written from what the code bases
-call their variables and not from the weight maps.
+CODE is funnel-tf, funnel-generator-tf, funnel-pt, bert-tf, electra-tf, electra-generator-tf,
+mixer-jax or vit-jax. The values are those that checkpoint.py gives the model, so that both files
+must build the same. This is written from what the code bases call their variables and not from the
+weight maps.
 """
 
 import re
@@ -70,6 +71,12 @@ def funnel(name, shape, values, heads, layers):
         elif re.fullmatch(r"ffn\.linear_\d\.weight", what):
             shape, values = kernel(shape, values)
     return part, what, shape, values
+
+
+def funnel_generator_tf(name, shape, values, heads, layers):
+    """In its own scope, but for the embedding."""
+    tensors = funnel_tf(name, shape, values, heads, layers)
+    return {re.sub("^model/(?!input/)", "generator/", name): t for name, t in tensors.items()}
 
 
 def funnel_tf(name, shape, values, heads, layers):
@@ -206,7 +213,8 @@ def vit_jax(name, shape, values, heads, layers):
     return {flax_name(name): (shape, values)}
 
 
-CODES = {"funnel-tf": funnel_tf, "funnel-pt": funnel_pt, "bert-tf": bert_tf,
+CODES = {"funnel-tf": funnel_tf, "funnel-generator-tf": funnel_generator_tf,
+         "funnel-pt": funnel_pt, "bert-tf": bert_tf,
          "electra-tf": electra_tf("electra"), "electra-generator-tf": electra_tf("generator"),
          "mixer-jax": mixer_jax, "vit-jax": vit_jax}
 

@@ -12,6 +12,7 @@ model funnel_lm    = funnel_masked_lm(B1-1H8A2E4F16D1, vocab: 11)
 model funnel_class = funnel_classifier(B2-1H8A2E4F16, vocab: 11, labels: 3)
 model funnel_place = funnel(B1-1H8A2E4F16D1, vocab: 11, absolute: true, positions: 9)
 model funnel_head  = funnel_official_masked_lm(B1-1H8A2E4F16D1, vocab: 11)
+model funnel_gen   = funnel_official_masked_lm(B1-1H8A2E4F16D1, vocab: 11, embed: 12)
 model funnel_real  = funnel_official_discriminator(B1-1H8A2E4F16D1, vocab: 11)
 model funnel_span  = funnel_official_squad(B1-1H8A2E4F16D1, vocab: 11)
 model funnel_ends  = funnel_official_squad(B1-1H8A2E4F16D1, vocab: 11, conditional_end: false)
@@ -46,6 +47,8 @@ equal funnel_lm funnel-tf --seq 8
 equal funnel_class funnel-tf --seq 8
 equal funnel_place funnel-tf --seq 8
 equal funnel_head funnel-tf --seq 8
+equal funnel_gen funnel-tf --seq 8
+equal funnel_gen funnel-generator-tf --seq 8
 equal funnel_real funnel-tf --seq 8
 equal funnel_span funnel-tf --seq 8
 equal funnel_ends funnel-tf --seq 8
@@ -142,7 +145,7 @@ printf 'rules: [\n' >wrong.yaml
 status 1 build tiny.slu --weights w.safetensors --map wrong.yaml
 says 'error: no valid YAML'
 status 1 build tiny.slu --weights w.safetensors --map funel-tf
-says 'bert-tf, electra-generator-tf, electra-tf, funnel-pt, funnel-tf, mixer-jax, vit-hf, vit-jax'
+says 'bert-tf, electra-generator-tf, electra-tf, funnel-generator-tf, funnel-pt, funnel-tf, mixer-jax, vit-hf, vit-jax'
 status 3 build tiny.slu --weights w.safetensors --map none.yaml
 status 0 build tiny.slu --random 1 --map bert-tf
 says '--map has no effect'

@@ -20,6 +20,7 @@ typedef struct Config {
     const char *layout;
     bool max, joined, whole, pool_all, all_real, by_factors; // joined: <cls> pooled, whole: not cut
     bool absolute;
+    int embed;  // 0: as wide as the layers
     double eps; // 0: 1e-9
     // read from the layout
     int nblocks, layers[4], repeats[4], ndecoder;
@@ -76,6 +77,7 @@ static void read_layout(Config *c)
     }
     c->head_width = c->head_width ? c->head_width : c->width / c->heads;
     c->inner = c->inner ? c->inner : 4 * c->width;
+    c->embed = c->embed ? c->embed : c->width;
 }
 
 // ---- pieces ----
@@ -110,9 +112,8 @@ static double *dense(Oracle *o, const double *x, int rows, int in, int out, cons
     return y;
 }
 
-static void layer_norm(Oracle *o, double *x, int rows, const char *prefix, const char *name)
+static void norm_rows(Oracle *o, double *x, int rows, int n, const char *prefix, const char *name)
 {
-    int n = o->config.width;
     const double *w = param(o, n, "%s%s.weight", prefix, name);
     const double *b = param(o, n, "%s%s.bias", prefix, name);
     for (int r = 0; r < rows; r++) {
@@ -128,6 +129,11 @@ static void layer_norm(Oracle *o, double *x, int rows, const char *prefix, const
             x[r * n + k] = y * w[k] + b[k];
         }
     }
+}
+
+static void layer_norm(Oracle *o, double *x, int rows, const char *prefix, const char *name)
+{
+    norm_rows(o, x, rows, o->config.width, prefix, name);
 }
 
 static double gelu_tanh(double x)
@@ -323,7 +329,7 @@ static void add_state(Oracle *o, int item, int n, const Stream *s)
 // The learned rows of a token's place and of its segment: of the second one, or of the first.
 static void add_absolute(Oracle *o, double *x, int place, int type)
 {
-    int n = o->config.width;
+    int n = o->config.embed;
     const double *places = param(o, 20 * n, "%sembeddings.position_embeddings.weight", o->prefix);
     const double *segments =
         param(o, 2 * n, "%sembeddings.token_type_embeddings.weight", o->prefix);
@@ -335,23 +341,24 @@ static void add_absolute(Oracle *o, double *x, int place, int type)
 static Stream embedded(Oracle *o, int item)
 {
     const Config *c = &o->config;
+    int n = c->embed;
     Stream s = {.len = o->seq};
-    double *x = room(o, o->seq * c->width);
-    const double *table =
-        param(o, VOCAB * c->width, "%sembeddings.word_embeddings.weight", o->prefix);
+    double *x = room(o, o->seq * n);
+    const double *table = param(o, VOCAB * n, "%sembeddings.word_embeddings.weight", o->prefix);
     for (int t = 0; t < o->seq; t++) {
         int at = item * o->seq + t;
-        memcpy(x + t * c->width, table + (int)o->ids[at] * c->width,
-               (size_t)c->width * sizeof(double));
+        memcpy(x + t * n, table + (int)o->ids[at] * n, (size_t)n * sizeof(double));
         if (c->absolute) {
-            add_absolute(o, x + t * c->width, t, (int)o->types[at]);
+            add_absolute(o, x + t * n, t, (int)o->types[at]);
         }
         s.pos[t] = t;
         s.type[t] = (int)o->types[at];
         s.keep[t] = o->keep[at] != 0;
     }
-    layer_norm(o, x, o->seq, o->prefix, "embeddings.layer_norm");
-    s.x = x;
+    norm_rows(o, x, o->seq, n, o->prefix, "embeddings.layer_norm");
+    s.x = n == c->width
+              ? x
+              : dense(o, x, o->seq, n, c->width, o->prefix, "encoder.input_projection", true);
     return s;
 }
 
@@ -566,6 +573,7 @@ static Oracle head(StdRun *run, const char *name, const char *layout, const char
                    const StdInput *more, size_t nmore)
 {
     Config config = with_options(layout, 0);
+    config.embed = strstr(extra, "embed: 6") ? 6 : 0;
     config.eps = eps;
     Oracle o = {.run = run, .config = config, .prefix = "funnel.", .seq = 9};
     compare(&o, name, extra, more, nmore);
@@ -586,10 +594,10 @@ static double *each(Oracle *o, int rows, int out, const char *name)
     return y;
 }
 
-// h [rows, width] times the embedding's table, and a bias.
+// h [rows, embed] times the embedding's table, and a bias.
 static double *tied(Oracle *o, const double *h, int rows, const char *bias)
 {
-    int width = o->config.width;
+    int width = o->config.embed;
     const double *table = param(o, VOCAB * width, "funnel.embeddings.word_embeddings.weight");
     const double *b = param(o, VOCAB, "%s", bias);
     double *y = room(o, rows * VOCAB);
@@ -667,6 +675,19 @@ static void test_official_pretraining(void **state)
     h = each(&o, 9, 4, "lm_proj.dense");
     apply(gelu_tanh, h, ITEMS * 9 * 4);
     layer_norm(&o, h, ITEMS * 9, "", "lm_proj.layer_norm");
+    std_expect(&run, "logits", tied(&o, h, ITEMS * 9, "lm_loss.bias"), ITEMS * 9 * VOCAB);
+    std_close(&run);
+}
+
+// ELECTRA's generator: layers of another width than the table.
+static void test_official_generator(void **state)
+{
+    (void)state;
+    StdRun run = std_open();
+    Oracle o = head(&run, "funnel_official_masked_lm", DECODED, ", embed: 6", 1e-8, NULL, 0);
+    double *h = dense(&o, all(&o), ITEMS * 9, 4, 6, "", "lm_proj.dense", true);
+    apply(gelu_tanh, h, ITEMS * 9 * 6);
+    norm_rows(&o, h, ITEMS * 9, 6, "", "lm_proj.layer_norm");
     std_expect(&run, "logits", tied(&o, h, ITEMS * 9, "lm_loss.bias"), ITEMS * 9 * VOCAB);
     std_close(&run);
 }
@@ -774,6 +795,7 @@ int main(void)
         cmocka_unit_test(test_shortest),
         cmocka_unit_test(test_heads),
         cmocka_unit_test(test_official_pretraining),
+        cmocka_unit_test(test_official_generator),
         cmocka_unit_test(test_official_discriminator),
         cmocka_unit_test(test_official_squad),
     };
