@@ -72,6 +72,10 @@ Call import_bert(Keys *k)
     if (cls->traits & TRAIT_pooler) {
         call_flag(&call, "pooler", is_known, true); // a checkpoint with a head has none as a rule
     }
+    if (im->is_sentence) {
+        call_text(&call, "pool", im->pool, "mean");
+        call_flag(&call, "normalize", im->normalizes, true);
+    }
     if (im->pooled_width && im->pooled_width->integer != width) {
         diag_error(im->dx, im->pooled_width->at,
                    "the pooling is for a width of %lld, but the model's is %lld",

@@ -44,6 +44,8 @@ typedef struct Import {
     const char *folder; // that was given, or NULL: a file
     const Json *config;
     bool is_sentence;         // modules.json makes a sentence embedding of it
+    const char *pool;         // how; the language's word
+    bool normalizes;          // to length 1
     const Json *pooled_width; // what 1_Pooling says of the model's width; NULL: nothing
     Strs notes;               // for callers: "tokenizer.padding_side \"right\""
     Strs missing;             // keys not given, and their values then: "layer_norm_eps 1e-12"

@@ -113,10 +113,7 @@ static const KeyRule rules[] = {
     {FORM_funnel, "hidden_dropout", NULL},
     {FORM_funnel, "attention_dropout", NULL},
     {FORM_funnel, "activation_dropout", NULL},
-    // Sentence embeddings: the other ways to pool, switched off.
-    {FORM_pooling, "pooling_mode_cls_token", "false"},
-    {FORM_pooling, "pooling_mode_max_tokens", "false"},
-    {FORM_pooling, "pooling_mode_mean_sqrt_len_tokens", "false"},
+    // Sentence embeddings: ways to pool that are not offered, switched off.
     {FORM_pooling, "pooling_mode_weightedmean_tokens", "false"},
     {FORM_pooling, "pooling_mode_lasttoken", "false"},
     {FORM_pooling, "include_prompt", "true"},

@@ -1,5 +1,5 @@
 // Folders of sentence-transformers: modules.json lists what runs one after the other. What is
-// understood is an encoder, the mean of its tokens, and the scaling to length 1.
+// understood is an encoder, a vector made of its tokens, and the scaling to length 1.
 #include "io/file.h"
 #include "io/import_internal.h"
 
@@ -43,6 +43,33 @@ static const Json *read_module(Import *im, const Json *module, const char *step)
     return path;
 }
 
+// By one key for each way, as it was, or by the name of one.
+static void read_mode(Keys *k)
+{
+    static const char *const flags[] = {"pooling_mode_cls_token", "pooling_mode_max_tokens",
+                                        "pooling_mode_mean_tokens",
+                                        "pooling_mode_mean_sqrt_len_tokens"};
+    static const Word modes[] = {{"cls", "cls"},
+                                 {"max", "max"},
+                                 {"mean", "mean"},
+                                 {"mean_sqrt_len_tokens", "mean_sqrt_len"}};
+    enum { NMODES = sizeof modes / sizeof modes[0] };
+    const Json *at = NULL; // of the second way
+    size_t n = 0;
+    k->im->pool = "mean";
+    for (size_t i = 0; i < NMODES; i++) {
+        if (keys_bool(k, flags[i], false)) {
+            k->im->pool = modes[i].slu;
+            at = ++n == 2 ? json_tree_find(k->object, str_from(flags[i])) : at;
+        }
+    }
+    if (json_tree_find(k->object, STR("pooling_mode"))) {
+        k->im->pool = keys_word(k, "pooling_mode", modes, NMODES, "mean");
+    } else if (at) {
+        diag_error(k->im->dx, at->at, "two ways to pool at once; what is understood is one");
+    }
+}
+
 static bool read_pooling(Import *im, const Json *folder)
 {
     if (!file_is_inside(folder->text)) {
@@ -56,11 +83,11 @@ static bool read_pooling(Import *im, const Json *folder)
         return false;
     }
     Keys k = keys_open(im, config, FORM_pooling);
-    if (!keys_bool(&k, "pooling_mode_mean_tokens", true)) {
-        keys_only(&k, "pooling_mode_mean_tokens", "true");
-    }
-    keys_size(&k, "word_embedding_dimension", 1);
-    im->pooled_width = json_tree_find(k.object, STR("word_embedding_dimension"));
+    read_mode(&k);
+    const char *width = "word_embedding_dimension"; // as it was called before
+    width = json_tree_find(k.object, str_from(width)) ? width : "embedding_dimension";
+    keys_size(&k, width, 1);
+    im->pooled_width = json_tree_find(k.object, str_from(width));
     keys_finish(&k);
     return true;
 }
@@ -75,14 +102,14 @@ bool import_modules(Import *im)
     if (!list) {
         return false;
     }
-    if (list->kind != JSON_list || list->n != NSTEPS) {
+    if (list->kind != JSON_list || list->n < 2 || list->n > NSTEPS) {
         diag_error(im->dx, list->at,
-                   "the modules understood are three: Transformer, Pooling and Normalize");
+                   "the modules understood are Transformer, Pooling and, or not, Normalize");
         return false;
     }
     const Json *paths[NSTEPS];
     bool is_good = true;
-    for (size_t i = 0; i < NSTEPS; i++) {
+    for (size_t i = 0; i < list->n; i++) {
         paths[i] = read_module(im, &list->items[i], steps[i]);
         is_good = is_good && paths[i];
     }
@@ -95,5 +122,6 @@ bool import_modules(Import *im)
         return false;
     }
     im->is_sentence = true;
+    im->normalizes = list->n == NSTEPS;
     return read_pooling(im, paths[1]);
 }

@@ -2,8 +2,9 @@
 
 DATA is tests/golden/data/bert. FOLDER gets config.json and model.safetensors as Hugging Face's
 library would write them for CLASS, input.safetensors, and NAME.want.safetensors for each output:
-what the head, written here once more, makes of the encoder's golden outputs. Prints a line for
-each: NAME ATOL RTOL. That is how far the golden tolerance of the encoder reaches through the head.
+what the head, written here once more, makes of the encoder's golden outputs. CLASS may also be a
+way to pool of sentence-transformers, whose settings are then written, too. Prints a line for each
+output: NAME ATOL RTOL. That is how far the golden tolerance of the encoder reaches through the head.
 """
 
 import json
@@ -65,6 +66,30 @@ def tensors_float(x):
     return round(x * 4096) / 4096
 
 
+POOLINGS = {"cls": lambda x: x[0], "max": max, "mean": lambda x: sum(x) / len(x),
+            "mean_sqrt_len_tokens": lambda x: sum(x) / math.sqrt(len(x))}
+
+
+def pool(mode, tokens, mask):
+    """The vector of one text: its real tokens', element by element."""
+    real = [v for v, m in zip(tokens, mask) if m]
+    x = [POOLINGS[mode](column) for column in zip(*(v.x for v in real))]
+    # The largest of some numbers is off by no more than the worst of them.
+    reach = max if mode == "max" else POOLINGS[mode]
+    off = [reach(column) + len(real) * ROUNDING * sum(map(abs, values))
+           for column, values in zip(zip(*(v.off for v in real)), zip(*(v.x for v in real)))]
+    return Value(x, off)
+
+
+def write_modules(folder, mode, width):
+    os.makedirs(folder + "/1_Pooling", exist_ok=True)
+    modules = [{"idx": i, "name": str(i), "path": path, "type": "sentence_transformers.models." + what}
+               for i, (path, what) in enumerate([("", "Transformer"), ("1_Pooling", "Pooling")])]
+    json.dump(modules, open(folder + "/modules.json", "w"))
+    json.dump({"embedding_dimension": width, "pooling_mode": mode, "include_prompt": True},
+              open(folder + "/1_Pooling/config.json", "w"))
+
+
 def outputs_of(cls, head, tokens, first, pooled, batch, seq):
     """Name to [shape, values]; tokens is [batch seq], first and pooled [batch]."""
     if cls == "BertForNextSentencePrediction":
@@ -118,7 +143,14 @@ def on_encoder(data, folder, config, inputs, cls):
 
     head = Head()
     tokens = rows("last_hidden_state")
-    made = outputs_of(cls, head, tokens, tokens[::seq], rows("pooler_output"), batch, seq)
+    if cls in POOLINGS:
+        mask = inputs["attention_mask"][2]
+        vectors = [pool(cls, tokens[i:i + seq], mask[i:i + seq])
+                   for i in range(0, batch * seq, seq)]
+        made = {"sentence_embedding": [[batch, width], vectors]}
+        write_modules(folder, cls, width)
+    else:
+        made = outputs_of(cls, head, tokens, tokens[::seq], rows("pooler_output"), batch, seq)
     for name, (shape, values) in made.items():
         off = max(o for v in values for o in v.off)
         write(folder, name, shape, [x for v in values for x in v.x], off, 0)
@@ -129,6 +161,8 @@ def on_encoder(data, folder, config, inputs, cls):
     has_pooler = cls in ("BertForNextSentencePrediction", "BertForMultipleChoice")
     if base == "electra.":
         config["embedding_size"] = width
+    if cls in POOLINGS:
+        base = ""
     weights = {base + name: t
                for name, t in tensors.read(data + "/base/weights.safetensors").items()
                if has_pooler or not name.startswith("pooler.")}
@@ -146,6 +180,7 @@ def main(data, folder, cls):
     else:
         weights, inputs = on_encoder(data, folder, config, inputs, cls)
     family = "electra" if cls.startswith("Electra") else "bert"
+    cls = "BertModel" if cls in POOLINGS else cls
     config.update(architectures=[cls], model_type=family, output_hidden_states=False)
     json.dump(config, open(folder + "/config.json", "w"))
     tensors.write(folder + "/model.safetensors", weights)

@@ -1,11 +1,13 @@
 #!/bin/sh
-# Every head of BERT and ELECTRA that has no golden case of its own: its formula, written down in
+# Every head of BERT and ELECTRA that has no golden case of its own, and every way to make one vector
+# of a text: its formula, written down in
 # hf_heads.py, on the golden outputs of the encoder.
 . "$(dirname "$0")/lib.sh"
 
 for class in BertForPreTraining BertForNextSentencePrediction BertForMultipleChoice \
     BertForTokenClassification BertForQuestionAnswering ElectraForTokenClassification \
-    ElectraForQuestionAnswering ElectraForMultipleChoice ElectraForSequenceClassification; do
+    ElectraForQuestionAnswering ElectraForMultipleChoice ElectraForSequenceClassification \
+    cls max mean mean_sqrt_len_tokens; do
     rm -rf hf
     python3 -B "$here/hf_heads.py" "$here/../golden/data/bert" hf $class >outputs.txt ||
         fail "hf_heads $class"

@@ -56,7 +56,7 @@ static void test_library_faults(void **state)
         {"model m = bert(L2H54A4)",
          "t.slu:1:16: error: layout L2H54A4: width 54 does not divide into 4 heads; give another "
          "number of heads A, or the width of a head E\n"
-         "std/bert.slu:188:65: note: `.E` is read here\n"},
+         "std/bert.slu:194:65: note: `.E` is read here\n"},
         {"model m = bert(L2H8A2, acr: gelu)",
          "t.slu:1:24: error: bert: nothing takes the argument `acr`; did you mean `act`?\n"},
         {"model m = bert(L2H8A2, acr: gelu, foo: 3)",
@@ -568,7 +568,7 @@ static void test_choice(void **state)
         "<command line>:1:1: error: bert: L2-2H8A2: of text layouts only Funnel's (B...) pool "
         "between "
         "groups\n"
-        "std/bert.slu:185:11: note: checked here\n");
+        "std/bert.slu:191:11: note: checked here\n");
     size_t n;
     FrontFile file = {STR("t.slu"), STR("t.slu"), str_from(two)};
     const Str *models = front_models(t.arena, t.dx, &file, &n);

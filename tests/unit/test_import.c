@@ -534,6 +534,42 @@ static void test_funnel_errors(void **state)
     ", \"pooling_mode_mean_tokens\": " mean ", \"pooling_mode_max_tokens\": false, "               \
     "\"pooling_mode_mean_sqrt_len_tokens\": false" more "}"
 
+// Each way to pool, as it was written and as it is; without the scaling to length 1.
+static void test_poolings(Env *env)
+{
+    static const struct {
+        const char *config;
+        bool normalizes;
+        const char *options;
+    } ways[] = {
+        {"\"pooling_mode_cls_token\": true", true, ", pool: \"cls\""},
+        {"\"pooling_mode_max_tokens\": true", true, ", pool: \"max\""},
+        {"\"pooling_mode_mean_tokens\": true", true, ""},
+        {"\"pooling_mode_mean_sqrt_len_tokens\": true", true, ", pool: \"mean_sqrt_len\""},
+        {"\"pooling_mode\": \"cls\"", false, ", pool: \"cls\",\n    normalize: false"},
+        {"\"pooling_mode\": \"max\"", false, ", pool: \"max\",\n    normalize: false"},
+        {"\"pooling_mode\": \"mean\"", false, ", normalize: false"},
+        {"\"pooling_mode\": \"mean_sqrt_len_tokens\"", true, ", pool: \"mean_sqrt_len\""},
+        {"\"include_prompt\": true", true, ""},
+    };
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        Str config = str_format(env->arena, "{\"embedding_dimension\": 128, %s}", ways[i].config);
+        put(env, "1_Pooling/config.json", str_cstr(env->arena, config));
+        put(env, "modules.json",
+            ways[i].normalizes
+                ? MODULES
+                : "[" MODULE("0", "", "Transformer") ", " MODULE("1", "1_Pooling", "Pooling") "]");
+        Str text = str_format(env->arena,
+                              "# from config.json and modules.json: bert, BertModel\n"
+                              "model my_model_v2 = sentence_embedding(L2H128, vocab: 60, "
+                              "positions: 40%s)\n",
+                              ways[i].options);
+        assert_folder_becomes(env, str_cstr(env->arena, text));
+    }
+    put(env, "modules.json", MODULES);
+    put(env, "1_Pooling/config.json", POOLING("128", "false", "true", ""));
+}
+
 static void test_sentence(void **state)
 {
     Env *env = *state;
@@ -553,6 +589,7 @@ static void test_sentence(void **state)
         POOLING("128", "false", "true",
                 ", \"pooling_mode_weightedmean_tokens\": false, "
                 "\"pooling_mode_lasttoken\": false, \"include_prompt\": true"));
+    test_poolings(env);
     put(env, "config.json", BERT_MODEL(", \"sluice\": {\"outputs\": [\"last_hidden_state\"]}"));
     assert_folder_becomes(env, "# from config.json and modules.json: bert, BertModel\n"
                                "model my_model_v2 = sentence_embedding(L2H128, vocab: 60, "
@@ -568,14 +605,26 @@ static void test_sentence_errors(void **state)
     put(env, "1_Pooling/config.json", POOLING("64", "false", "true", ""));
     assert_folder_refuses(env, "1_Pooling/config.json:1:30: error: the pooling is for a width of "
                                "64, but the model's is 128");
-    put(env, "1_Pooling/config.json", POOLING("128", "true", "false", ""));
-    assert_folder_refuses(env, "pooling_mode_mean_tokens is false, but what is understood is true");
-    assert_folder_refuses(env, "pooling_mode_cls_token is true, but what is understood is false");
+    put(env, "1_Pooling/config.json", POOLING("128", "true", "true", ""));
+    assert_folder_refuses(env, "two ways to pool at once; what is understood is one");
+    put(env, "1_Pooling/config.json",
+        POOLING("128", "false", "false", ", \"pooling_mode_lasttoken\": true"));
+    assert_folder_refuses(env, "pooling_mode_lasttoken is true, but what is understood is false");
+    put(env, "1_Pooling/config.json",
+        "{\"embedding_dimension\": 128, \"pooling_mode\": \"weightedmean\"}");
+    assert_folder_refuses(env,
+                          "pooling_mode is \"weightedmean\", but what is understood is \"cls\"");
+    put(env, "1_Pooling/config.json",
+        "{\"embedding_dimension\": 128, \"pooling_mode\": [\"cls\", \"max\"]}");
+    assert_folder_refuses(env, "pooling_mode is [\"cls\", \"max\"], but");
+    put(env, "1_Pooling/config.json", "{\"embedding_dimension\": 64, \"include_prompt\": false}");
+    assert_folder_refuses(env, "the pooling is for a width of 64, but the model's is 128");
+    assert_folder_refuses(env, "include_prompt is false, but what is understood is true");
     put(env, "1_Pooling/config.json", POOLING("128", "false", "true", ", \"pooling\": 1"));
     assert_folder_refuses(env, "key \"pooling\", here 1, is not known");
     put(env, "modules.json", "[" MODULE("0", "", "Transformer") "]");
-    assert_folder_refuses(env, "modules.json:1:1: error: the modules understood are three: "
-                               "Transformer, Pooling and Normalize");
+    assert_folder_refuses(env, "modules.json:1:1: error: the modules understood are "
+                               "Transformer, Pooling and, or not, Normalize");
     put(env, "modules.json",
         "[" MODULE("0", "", "Transformer") ", " MODULE("1", "1_Pooling", "Pooling") ",\n" MODULE(
             "2", "2_Dense", "Dense") "]");
@@ -595,7 +644,7 @@ static void test_sentence_errors(void **state)
         assert_folder_refuses(env, i < 4 ? "is no folder inside of" : "no valid JSON");
     }
     put(env, "modules.json", "{}");
-    assert_folder_refuses(env, "the modules understood are three");
+    assert_folder_refuses(env, "the modules understood are Transformer");
     put(env, "modules.json", "[1, 2, 3]");
     assert_folder_refuses(env, "an object expected, not 1");
     put(env, "modules.json", MODULES);
