@@ -4,8 +4,8 @@
 #include "io/json_tree.h"
 
 #include "io/file.h"
+#include "io/json_text.h"
 
-#include <jansson.h>
 #include <string.h>
 
 enum {
@@ -17,8 +17,7 @@ enum {
 // ---- limits ----
 
 // Whether nesting and number of values stay within the limits. Looks at brackets and commas outside
-// of strings; of a text that is no JSON it may think what it likes, jansson reads that next. Only
-// NUL bytes are refused here: jansson skips those behind a number or a word.
+// of strings; of a text that is no JSON it may think what it likes, jansson reads that next.
 static bool check_limits(Diag *dx, const Source *source)
 {
     size_t depth = 0;
@@ -26,10 +25,6 @@ static bool check_limits(Diag *dx, const Source *source)
     bool is_string = false;
     for (uint32_t i = 0; i < source->text.len; i++) {
         char c = source->text.ptr[i];
-        if (c == '\0') {
-            diag_error(dx, (Place){source, i, i + 1}, "no valid JSON: a NUL byte");
-            return false;
-        }
         if (is_string) {
             if (c == '\\') {
                 i++;
@@ -226,8 +221,7 @@ const Json *json_tree_read(Arena *arena, Diag *dx, const char *path)
         return NULL;
     }
     json_error_t error;
-    json_t *value =
-        json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &error);
+    json_t *value = json_text_parse(text, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &error);
     if (!value) {
         report(dx, source, &error);
         return NULL;

@@ -3,7 +3,8 @@
 // text is nested deeper than the format needs. Linear in the header but for one sort.
 #include "io/safetensors.h"
 
-#include <jansson.h>
+#include "io/json_text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -206,8 +207,8 @@ static bool fail_syntax(Reader *r, const char *fault, const char *at)
 static json_t *parse(Reader *r, Str text)
 {
     json_error_t error;
-    json_t *value = json_loadb(text.ptr, text.len,
-                               JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    size_t flags = JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
+    json_t *value = json_text_parse(text, flags, &error);
     if (value) {
         return value;
     }

@@ -133,6 +133,28 @@ static void test_syntax(void **state)
     free(bytes.data);
 }
 
+// jansson skips a NUL byte behind a number or a word: none may stand anywhere in a header.
+static void test_nul_bytes(void **state)
+{
+    Env *env = *state;
+    static const char good[] = "{\"__metadata__\":{\"k\":\"v\"},"
+                               "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0, 4]}}";
+    size_t length = sizeof good - 1;
+    for (size_t i = 1; i <= length; i++) {
+        char header[sizeof good];
+        memcpy(header, good, i);
+        header[i] = '\0';
+        memcpy(header + i + 1, good + i, length - i);
+        Bytes bytes = make_file((Str){header, length + 1}, "\0\0\0\0", 4);
+        Diag *dx = diag_create(env->arena);
+        if (st_open_bytes(env->arena, dx, "w.safetensors", bytes.data, bytes.size)) {
+            fail_msg("accepted a NUL at byte %zu", i);
+        }
+        assert_says(dx, "the header is no valid JSON: ");
+        free(bytes.data);
+    }
+}
+
 static void test_depth(void **state)
 {
     Env *env = *state;
@@ -398,14 +420,23 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, env_set_up, env_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_plain),      TEST(test_lengths),
-        TEST(test_header_cap), TEST(test_syntax),
-        TEST(test_depth),      TEST(test_entries),
-        TEST(test_overflow),   TEST(test_duplicates),
-        TEST(test_ranges),     TEST(test_empty_and_scalar),
-        TEST(test_metadata),   TEST(test_long_names),
-        TEST(test_long_entry), TEST(test_other_files),
-        TEST(test_no_pickle),  TEST(test_many),
+        TEST(test_plain),
+        TEST(test_lengths),
+        TEST(test_header_cap),
+        TEST(test_syntax),
+        TEST(test_nul_bytes),
+        TEST(test_depth),
+        TEST(test_entries),
+        TEST(test_overflow),
+        TEST(test_duplicates),
+        TEST(test_ranges),
+        TEST(test_empty_and_scalar),
+        TEST(test_metadata),
+        TEST(test_long_names),
+        TEST(test_long_entry),
+        TEST(test_other_files),
+        TEST(test_no_pickle),
+        TEST(test_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
