@@ -4,6 +4,22 @@
 
 #include <assert.h>
 #include <string.h>
+#include <sys/random.h>
+#include <xxhash.h>
+
+// Keys come from files, whose makers must not be able to choose such that collide: the hash is
+// another one in each process. Nothing but time depends on it.
+static uint64_t hash_key(Str key)
+{
+    static uint64_t seed; // 0: none yet
+    if (seed == 0) {
+        if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed) {
+            seed = (uint64_t)(uintptr_t)&seed; // where the process was loaded
+        }
+        seed |= 1;
+    }
+    return XXH3_64bits_withSeed(key.len > 0 ? key.ptr : "", key.len, seed);
+}
 
 // The slot that holds the key, or the free one where it belongs. nslots is a power of two, and not
 // all are taken.
@@ -39,7 +55,7 @@ static void grow(Map *map)
 
 void map_put(Map *map, Str key, void *value)
 {
-    uint64_t hash = str_hash(key);
+    uint64_t hash = hash_key(key);
     if (map->nslots > 0) {
         uint32_t index = map->slots[find_slot(map, key, hash)];
         if (index != 0) {
@@ -61,7 +77,7 @@ static const MapEntry *find(const Map *map, Str key)
     if (map->nslots == 0) {
         return NULL;
     }
-    uint32_t index = map->slots[find_slot(map, key, str_hash(key))];
+    uint32_t index = map->slots[find_slot(map, key, hash_key(key))];
     return index == 0 ? NULL : &map->entries[index - 1];
 }
 
