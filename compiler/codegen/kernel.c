@@ -446,6 +446,7 @@ static void gen_body(KernelGen *k, const Stmts *body)
             break;
         }
         case STMT_tile:
+            kernel_fetch(k, body, i);
             kernel_tile(k, &s->tile);
             scope_forget(k, buffer_bit(s->tile.c.buffer));
             break;

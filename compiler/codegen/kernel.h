@@ -3,7 +3,7 @@
 //   kernel.c   statements and loops      address.c  where elements are, loading and storing them
 //   scope.c    where code may stand      expr.c     expressions
 //   leaf.c     tile leaves               pack.c     packs
-//   math.c     the elementwise functions
+//   math.c     the elementwise functions     fetch.c    what a tile's rows touch next
 //
 // Nothing moves code afterwards, so everything is built where it is to stay. A value's *level* is
 // the number of the outermost scope in front of which it can be computed: scope 0 is the function,
@@ -90,7 +90,6 @@ LLVMValueRef kernel_gen(Gen *g, const Program *program, const Kernel *kernel);
 uint64_t buffer_bit(uint32_t buffer);
 uint64_t stmts_writes(const Stmts *body);
 bool stmts_have_calls(const Stmts *body);
-uint32_t scope_depth(const KernelGen *k); // number of the innermost scope
 void scope_enter(KernelGen *k, Scope scope);
 void scope_leave(KernelGen *k);
 // Moves the builder to the outermost place that is not further out than `level`; returns that
@@ -130,9 +129,11 @@ Val kernel_expr(KernelGen *k, const Expr *e);
 LLVMTypeRef element_type(const Gen *g, DType dtype); // in registers: bool is i1
 LLVMValueRef reduction_step(Gen *g, Scalar fn, DType dtype, LLVMValueRef acc, LLVMValueRef x);
 
-// ---- leaf.c, pack.c ----
+// ---- leaf.c, pack.c, fetch.c ----
 
 void kernel_tile(KernelGen *k, const Tile *tile);
 void kernel_pack(KernelGen *k, const Pack *pack);
+// Asks for what the statement behind the tile body[tile] will touch, if that is a loop over rows.
+void kernel_fetch(KernelGen *k, const Stmts *body, size_t tile);
 
 #endif

@@ -10,15 +10,20 @@ for target in x86-64-v3 x86-64-v4; do
     status 0 build M2H48F96 --set height=48 --set patch=8 --emit obj --target $target -o mixer.o
     for file in *.o; do
         "$objdump" -d --no-show-raw-insn $file >../code.txt || fail "$objdump $file"
-        # For each function: its name, instructions, those that use the stack, 64-byte vectors.
+        # For each function: its name, instructions, those that use the stack, 64-byte vectors,
+        # prefetches.
         awk '/^[0-9a-f]+ <.*>:$/ { name = $2 }
              /^ /                { all[name]++ }
              /\(%r[sb]p/         { stack[name]++ }
              /%zmm/              { wide[name]++ }
-             END { for (n in all) print n, all[n], stack[n] + 0, wide[n] + 0 }' ../code.txt \
+             /prefetch/          { ahead[name]++ }
+             END { for (n in all) print n, all[n], stack[n] + 0, wide[n] + 0, ahead[n] + 0 }' \
+            ../code.txt \
             >../functions.txt
         grep -q '^<leaf_' ../functions.txt || fail "$file: has no leaf"
         awk '/^<leaf_/ && $3 > 0' ../functions.txt | grep . && fail "$file: leaves use the stack"
+        awk '/^<contraction_/ && $5 == 0' ../functions.txt | grep . &&
+            fail "$file: a product fetches nothing ahead of its results"
         if [ $target = x86-64-v3 ]; then
             awk '$4 > 0' ../functions.txt | grep . && fail "$file: vectors that $target lacks"
         else
