@@ -2,7 +2,8 @@
 //
 //   %1 = exp %0   %2 = exp %0   %3 = add %1, %2   →   %1 = exp %0   %3 = add %1, %1
 //
-// Requires any graph without regions; establishes that no two nodes have the same text. Linear.
+// Requires any graph; establishes that no two nodes but inputs and kernels, whose regions are not
+// compared, have the same text. Linear.
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -17,7 +18,7 @@ Graph *pass_cse(PassContext *cx, Graph *graph)
         Buf text = {.arena = cx->arena};
         node_print(&text, rw.to, now);
         Node *same = map_get(&seen, buf_str(&text));
-        if (same && node->op != OP_input) {
+        if (same && node->op != OP_input && op_trait(node->op) != TRAIT_region) {
             rw.to->nodes.n = before; // the copy was the last: take it back
             now = same;
         } else {

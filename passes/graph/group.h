@@ -38,7 +38,7 @@ const Node *group_base(const Node *node);
 // Whether every reader of the node is in the group, and it is no output.
 bool group_holds_readers(const Groups *g, uint32_t group, const Node *node);
 
-// The graph with a kernel node for every group.
+// The graph with a kernel node for every group that somebody reads.
 Graph *groups_build(const Groups *g);
 
 #endif

@@ -2,13 +2,14 @@
 // stands in the graph as constants. A view of such a value stays where it is read, so that its
 // reader may ask for a layout.
 //
-//   %1 = param "w"  %2 = view %1  %3 = matmul %0, %2    →   %1 = constant "w"  %2 = view %1  %3 =
-//   matmul %0, %2
-//                                                           prepare { %0 = param "w"  output "w" =
-//                                                           %0 }
+//   %1 = param "w"              prepare { %0 = param "w"   %1 = neg %0   output "prepared.0" = %1 }
+//   %2 = neg %1             →   %1 = constant "prepared.0"
+//   %3 = view %2                %2 = view %1
+//   %4 = matmul %0, %3          %3 = matmul %0, %2
 //
 // Requires views; establishes that parameters stand in prepare only. Plain numbers (fill, iota,
 // size) stay. Linear.
+#include "passes/graph/group.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -31,19 +32,14 @@ static bool is_fixed(const Type *type)
     return true;
 }
 
-static bool is_number(const Node *node)
-{
-    return node->op == OP_fill || node->op == OP_iota || node->op == OP_size;
-}
-
 static void find_static(Prepare *p)
 {
     for (size_t i = 0; i < p->from->nodes.n; i++) {
         const Node *node = p->from->nodes.items[i];
-        bool known =
-            node->op == OP_param ||
-            (is_number(node) && !(node->op == OP_size && size_has_symbols(node->attr.size))) ||
-            (node->nargs > 0 && op_trait(node->op) != TRAIT_region);
+        bool known = node->op == OP_param ||
+                     (group_is_number(node) &&
+                      !(node->op == OP_size && size_has_symbols(node->attr.size))) ||
+                     (node->nargs > 0 && op_trait(node->op) != TRAIT_region);
         for (size_t k = 0; known && k < node->nargs; k++) {
             known = p->is_static[node->args[k]->id];
         }
@@ -51,7 +47,7 @@ static void find_static(Prepare *p)
     }
 }
 
-static bool stays(const Node *node) { return is_number(node) || node->op == OP_view; }
+static bool stays(const Node *node) { return group_is_number(node) || node->op == OP_view; }
 
 // Copies a static node into prepare; its operands are there.
 static void move_inside(Prepare *p, const Node *node)
@@ -107,6 +103,10 @@ static bool *find_needed(const Prepare *p, Arena *arena, const bool *read)
 
 Graph *pass_prepare(PassContext *cx, Graph *graph)
 {
+    if (graph->prepare) {
+        diag_error(cx->dx, (Place){0}, "prepare: the graph has constants already");
+        return NULL;
+    }
     Prepare p = {.from = graph,
                  .is_static = arena_new(cx->arena, bool, graph->nodes.n + 1),
                  .prepare = graph_create(cx->arena, STR("prepare")),
