@@ -1,5 +1,4 @@
-// Instruction sets by name, from isa.def and ukernel.def, and the facts about machines that have
-// them.
+// Instruction sets by name, from isa.def and ukernel.def.
 #include "codegen/codegen.h"
 
 #include <stdbool.h>
@@ -60,17 +59,6 @@ static const Feature features[] = {
 static const TileShape tiles[ISA_count] = {
 #define UKERNEL(isa, rows, panels, emitter) [ISA_##isa] = {(rows), (panels)},
 #include "codegen/ukernel.def"
-};
-
-// Caches of one core, the smallest among the common machines of a row: a block that fits these fits
-// all. v3: Intel Haswell has 32 KB and 256 KB, but from Zen (32, 512) on 512 KB is the rule. v4:
-// Skylake-SP 32 KB and 1 MB, Zen 4 the same; Ice Lake and later have more of both.
-static const struct {
-    int64_t l1;
-    int64_t l2;
-} caches[ISA_count] = {
-    [ISA_v3] = {32 << 10, 512 << 10},
-    [ISA_v4] = {32 << 10, 1 << 20},
 };
 
 // ---- this machine -------------------------------------------------------------------------------
@@ -144,10 +132,7 @@ static void fill_target(Arena *arena, uint32_t row, CodegenTarget *out)
     const Isa *isa = &isas[row];
     *out = (CodegenTarget){
         .name = str_from(isa->name),
-        .loop = {.lanes = isa->vector_bytes / 4,
-                 .tile = tiles[row],
-                 .l1_bytes = caches[row].l1,
-                 .l2_bytes = caches[row].l2},
+        .loop = {.lanes = isa->vector_bytes / 4, .tile = tiles[row]},
         .needs = isa->needs,
         .isa = row,
         .triple = str_cstr(arena, str_format(arena, "%s-unknown-linux-gnu", isa->arch)),

@@ -40,7 +40,8 @@ bool stmts_have_calls(const Stmts *body)
     return false;
 }
 
-uint32_t scope_depth(const KernelGen *k) { return (uint32_t)k->scopes.n - 1; }
+// The number of the innermost scope.
+static uint32_t depth_of(const KernelGen *k) { return (uint32_t)k->scopes.n - 1; }
 
 void scope_enter(KernelGen *k, Scope scope)
 {
@@ -50,7 +51,7 @@ void scope_enter(KernelGen *k, Scope scope)
 
 void scope_leave(KernelGen *k)
 {
-    uint32_t level = scope_depth(k);
+    uint32_t level = depth_of(k);
     size_t n = k->scopes.items[level].nmemo;
     for (size_t i = n; i < k->memos.n; i++) {
         if (k->memos.items[i].val.level < level) {
@@ -206,7 +207,7 @@ void memo_add_row(KernelGen *k, LLVMValueRef from, const DynTerm *row, const Val
 Val scope_spread(KernelGen *k, const Val *val, uint32_t at)
 {
     // As far in as it may be: a copy in all lanes is cheap, a register held through loops is not.
-    uint32_t depth = scope_depth(k);
+    uint32_t depth = depth_of(k);
     uint32_t level = at > depth ? depth : at;
     uint32_t least = scope_lanes_level(k);
     level = level < val->level ? val->level : level;

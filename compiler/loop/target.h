@@ -16,10 +16,8 @@ typedef struct TileShape {
 } TileShape;
 
 typedef struct Target {
-    int64_t lanes;    // f32 elements of a vector
-    TileShape tile;   // the leaf used; leaves with fewer rows or panels exist too
-    int64_t l1_bytes; // of one core
-    int64_t l2_bytes;
+    int64_t lanes;  // f32 elements of a vector
+    TileShape tile; // the leaf used; leaves with fewer rows or panels exist too
 } Target;
 
 #endif

@@ -87,16 +87,14 @@ static void run_all(const Target *target)
 static void narrow_machine(void **state)
 {
     (void)state;
-    Target target = {
-        .lanes = 8, .tile = {.rows = 6, .panels = 1}, .l1_bytes = 32768, .l2_bytes = 524288};
+    Target target = {.lanes = 8, .tile = {.rows = 6, .panels = 1}};
     run_all(&target);
 }
 
 static void wide_machine(void **state)
 {
     (void)state;
-    Target target = {
-        .lanes = 16, .tile = {.rows = 9, .panels = 3}, .l1_bytes = 49152, .l2_bytes = 2097152};
+    Target target = {.lanes = 16, .tile = {.rows = 9, .panels = 3}};
     run_all(&target);
 }
 

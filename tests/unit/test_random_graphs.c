@@ -240,10 +240,8 @@ static Graph *random_graph(Arena *a, uint64_t seed)
 static void random_graphs(void **state)
 {
     (void)state;
-    Target narrow = {
-        .lanes = 8, .tile = {.rows = 6, .panels = 1}, .l1_bytes = 32768, .l2_bytes = 524288};
-    Target wide = {
-        .lanes = 16, .tile = {.rows = 9, .panels = 3}, .l1_bytes = 49152, .l2_bytes = 2097152};
+    Target narrow = {.lanes = 8, .tile = {.rows = 6, .panels = 1}};
+    Target wide = {.lanes = 16, .tile = {.rows = 9, .panels = 3}};
     size_t ran = 0;
     for (uint64_t seed = 0; seed < NGRAPHS; seed++) {
         Arena *a = arena_create();
