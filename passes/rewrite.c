@@ -49,21 +49,6 @@ Graph *rewrite_end(Rewrite *rw)
     return rw->to;
 }
 
-uint32_t *graph_uses(Arena *arena, const Graph *graph)
-{
-    uint32_t *uses = arena_new(arena, uint32_t, graph->nodes.n + 1);
-    for (size_t i = 0; i < graph->nodes.n; i++) {
-        const Node *node = graph->nodes.items[i];
-        for (size_t k = 0; k < node->nargs; k++) {
-            uses[node->args[k]->id]++;
-        }
-    }
-    for (size_t i = 0; i < graph->outputs.n; i++) {
-        uses[graph->outputs.items[i].node->id]++;
-    }
-    return uses;
-}
-
 Node *rewrite_map1(Builder *b, Scalar fn, Node *x) { return ir_map(b, fn, &x, 1); }
 
 Node *rewrite_map2(Builder *b, Scalar fn, Node *x, Node *y)

@@ -22,9 +22,6 @@ Graph *rewrite_end(Rewrite *rw);
 // A builder whose failures are internal errors: for passes, which only make what fits.
 Builder rewrite_builder(Graph *graph, Place at);
 
-// [nodes] how often each node is read by others and by the outputs.
-uint32_t *graph_uses(Arena *arena, const Graph *graph);
-
 // Short forms: operations of one or two operands.
 Node *rewrite_map1(Builder *b, Scalar fn, Node *x);
 Node *rewrite_map2(Builder *b, Scalar fn, Node *x, Node *y);

@@ -2,8 +2,7 @@
 #include "base/dtype.h"
 
 #include <assert.h>
-
-static const DType last_of_language = DT_bool; // those before it are the language's too
+#include <math.h>
 
 static const struct {
     size_t bytes;
@@ -38,8 +37,8 @@ const char *dtype_file_name(DType dtype)
 
 bool dtype_from_name(Str name, DType *out)
 {
-    for (DType t = 0; t <= last_of_language; t++) {
-        if (str_equal(name, str_from(infos[t].name))) {
+    for (DType t = 0; t < DT_count; t++) {
+        if (dtype_is_element(t) && str_equal(name, str_from(infos[t].name))) {
             *out = t;
             return true;
         }
@@ -56,4 +55,18 @@ bool dtype_from_file_name(Str name, DType *out)
         }
     }
     return false;
+}
+
+bool dtype_is_element(DType dtype)
+{
+    return dtype == DT_f32 || dtype == DT_i32 || dtype == DT_bool;
+}
+
+bool dtype_holds(DType dtype, double value)
+{
+    assert(dtype_is_element(dtype));
+    if (dtype == DT_bool) {
+        return value == 0 || value == 1;
+    }
+    return dtype == DT_f32 || (value >= INT32_MIN && value <= INT32_MAX && value == floor(value));
 }

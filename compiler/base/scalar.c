@@ -4,28 +4,19 @@
 #include <assert.h>
 #include <math.h>
 
-typedef enum Rule {
-    RULE_float,
-    RULE_number,
-    RULE_compare,
-    RULE_order,
-    RULE_logic,
-    RULE_choose,
-    RULE_to_f32,
-    RULE_to_i32,
-    RULE_to_bool
-} Rule;
-
 static const struct {
     const char *name;
     const char *word;
-    const char *summary;
     unsigned arity;
-    Rule rule;
+    ScalarRule rule;
 } infos[S_count] = {
-#define SCALAR(id, n, kind, lang, text) [S_##id] = {#id, (lang), (text), (n), RULE_##kind},
+#define SCALAR(id, n, kind, lang, summary) [S_##id] = {#id, (lang), (n), RULE_##kind},
 #include "base/scalar.def"
 };
+
+#define SCALAR(id, n, kind, lang, summary)                                                         \
+    _Static_assert((n) <= SCALAR_MAX_ARITY, "the operands of " #id " in scalar.def");
+#include "base/scalar.def"
 
 const char *scalar_name(Scalar fn)
 {
@@ -39,16 +30,16 @@ const char *scalar_word(Scalar fn)
     return infos[fn].word;
 }
 
-const char *scalar_summary(Scalar fn)
-{
-    assert(fn < S_count);
-    return infos[fn].summary;
-}
-
 unsigned scalar_arity(Scalar fn)
 {
     assert(fn < S_count);
     return infos[fn].arity;
+}
+
+ScalarRule scalar_rule(Scalar fn)
+{
+    assert(fn < S_count);
+    return infos[fn].rule;
 }
 
 bool scalar_from_name(Str name, Scalar *out)
@@ -76,15 +67,11 @@ bool scalar_from_word(Str word, unsigned arity, Scalar *out)
 
 static bool is_number(DType t) { return t == DT_f32 || t == DT_i32; }
 
-// Whether a tensor of the language can have this element type; those of weight files are converted
-// when read.
-static bool is_element(DType t) { return is_number(t) || t == DT_bool; }
-
 bool scalar_result(Scalar fn, const DType *args, DType *out)
 {
     assert(fn < S_count);
     // All operands have one type; only a select's condition stands apart.
-    Rule rule = infos[fn].rule;
+    ScalarRule rule = infos[fn].rule;
     DType last = args[infos[fn].arity - 1];
     for (unsigned i = rule == RULE_choose ? 1 : 0; i < infos[fn].arity; i++) {
         if (args[i] != last) {
@@ -97,11 +84,11 @@ bool scalar_result(Scalar fn, const DType *args, DType *out)
     case RULE_number:
     case RULE_order: fits = is_number(last); break;
     case RULE_logic: fits = last == DT_bool; break;
-    case RULE_choose: fits = args[0] == DT_bool && is_element(last); break;
+    case RULE_choose: fits = args[0] == DT_bool && dtype_is_element(last); break;
     case RULE_compare:
     case RULE_to_f32:
     case RULE_to_i32:
-    case RULE_to_bool: fits = is_element(last); break;
+    case RULE_to_bool: fits = dtype_is_element(last); break;
     }
     if (!fits) {
         return false;

@@ -11,10 +11,25 @@ typedef enum Scalar {
     S_count
 } Scalar;
 
+#define SCALAR_MAX_ARITY 3
+
+// Which operands a function takes, and what it gives: scalar.def says what each rule is.
+typedef enum ScalarRule {
+    RULE_float,
+    RULE_number,
+    RULE_compare,
+    RULE_order,
+    RULE_logic,
+    RULE_choose,
+    RULE_to_f32,
+    RULE_to_i32,
+    RULE_to_bool
+} ScalarRule;
+
 const char *scalar_name(Scalar fn); // "gelu_tanh", as in the text forms
 const char *scalar_word(Scalar fn); // "+", as in the language; NULL if it has none
-const char *scalar_summary(Scalar fn);
-unsigned scalar_arity(Scalar fn);
+unsigned scalar_arity(Scalar fn);   // at most SCALAR_MAX_ARITY
+ScalarRule scalar_rule(Scalar fn);
 bool scalar_from_name(Str name, Scalar *out);
 // The function that the language calls `word` with `arity` operands.
 bool scalar_from_word(Str word, unsigned arity, Scalar *out);

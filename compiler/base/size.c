@@ -372,6 +372,16 @@ bool size_is(const Size *x, int64_t n)
     return size_is_int(x, &value) && value == n;
 }
 
+bool size_is_symbol(const Size *x, Str *name)
+{
+    bool is_one = x && x->nterms == 1 && x->terms[0].factor == 1 && x->terms[0].natoms == 1 &&
+                  !x->terms[0].atoms[0]->top;
+    if (is_one && name) {
+        *name = x->terms[0].atoms[0]->symbol;
+    }
+    return is_one;
+}
+
 bool size_equal(const Size *x, const Size *y) { return x && y && compare_sizes(x, y) == 0; }
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -421,8 +431,7 @@ bool size_has_symbols(const Size *x) { return x && x->nterms > 0 && x->terms[0].
 static void print_floor(Buf *buf, const SizeAtom *atom)
 {
     const Size *top = atom->top;
-    bool is_symbol = top->nterms == 1 && top->terms[0].factor == 1 && top->terms[0].natoms == 1 &&
-                     !top->terms[0].atoms[0]->top;
+    bool is_symbol = size_is_symbol(top, NULL);
     if (!is_symbol) {
         buf_char(buf, '(');
     }

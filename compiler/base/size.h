@@ -48,6 +48,8 @@ const Size *size_exact_div(Arena *a, const Size *x, const Size *y);
 
 bool size_is_int(const Size *x, int64_t *out); // `out` may be NULL
 bool size_is(const Size *x, int64_t n);
+// Whether x is a symbol alone; `name` may be NULL.
+bool size_is_symbol(const Size *x, Str *name);
 bool size_equal(const Size *x, const Size *y);
 uint64_t size_hash(const Size *x);
 // Calls visit(ctx, name) for each symbol, in order of first appearance, repeats included.
@@ -92,6 +94,7 @@ void size_facts_get(const SizeFacts *facts, Str name, int64_t *low, int64_t *hig
 typedef enum SizeOp { SIZE_eq, SIZE_ne, SIZE_lt, SIZE_le, SIZE_gt, SIZE_ge } SizeOp;
 const char *size_op_text(SizeOp op); // "<="
 SizeOp size_op_not(SizeOp op);
+bool size_op_holds(SizeOp op, int64_t x, int64_t y); // of numbers
 
 typedef enum Truth { TRUTH_no, TRUTH_yes, TRUTH_unknown } Truth;
 

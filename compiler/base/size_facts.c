@@ -81,6 +81,19 @@ SizeOp size_op_not(SizeOp op)
     return opposites[op];
 }
 
+bool size_op_holds(SizeOp op, int64_t x, int64_t y)
+{
+    switch (op) {
+    case SIZE_eq: return x == y;
+    case SIZE_ne: return x != y;
+    case SIZE_lt: return x < y;
+    case SIZE_le: return x <= y;
+    case SIZE_gt: return x > y;
+    case SIZE_ge: return x >= y;
+    }
+    return false;
+}
+
 // ---- intervals ----
 // What does not fit 64 bits makes an interval `anything`: true, if not tight.
 

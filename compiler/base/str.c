@@ -61,6 +61,18 @@ bool str_ends(Str s, Str suffix)
            (suffix.len == 0 || memcmp(s.ptr + (s.len - suffix.len), suffix.ptr, suffix.len) == 0);
 }
 
+bool str_is_identifier(Str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (!is_letter && (i == 0 || c < '0' || c > '9')) {
+            return false;
+        }
+    }
+    return s.len > 0;
+}
+
 const char *str_cstr(Arena *arena, Str s)
 {
     assert(s.len < SIZE_MAX);
@@ -215,6 +227,12 @@ Str str_nearest(Str name, const Str *names, size_t n)
         }
     }
     return best;
+}
+
+Str str_hint(Arena *arena, Str name, const Str *names, size_t n)
+{
+    Str near = str_nearest(name, names, n);
+    return near.len > 0 ? str_format(arena, "; did you mean `%.*s`?", STR_ARG(near)) : near;
 }
 
 // ---- growing text ----

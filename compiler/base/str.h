@@ -23,6 +23,7 @@ int str_compare(Str a, Str b); // as strcmp, by bytes
 uint64_t str_hash(Str s);      // the same on every machine
 bool str_starts(Str s, Str prefix);
 bool str_ends(Str s, Str suffix);
+bool str_is_identifier(Str s); // letters, digits and `_`, no digit first
 Str str_copy(Arena *arena, Str s);
 const char *str_cstr(Arena *arena, Str s); // a NUL-terminated copy
 __attribute__((format(printf, 2, 3))) Str str_format(Arena *arena, const char *format, ...);
@@ -37,6 +38,8 @@ bool str_to_double(Str s, double *out);
 // The member of `names` most like `name` (edit distance at most a third of its length), or an empty
 // Str.
 Str str_nearest(Str name, const Str *names, size_t n);
+// "; did you mean `gather`?" for the end of a message, or nothing.
+Str str_hint(Arena *arena, Str name, const Str *names, size_t n);
 
 // Growing text. Starts as {.arena = a}.
 typedef struct Buf {

@@ -217,8 +217,8 @@ static Val index_expr(KernelGen *k, const Expr *e)
 static Val map_expr(KernelGen *k, const Expr *e)
 {
     Gen *g = k->g;
-    Val args[3];
-    assert(e->nargs <= 3);
+    Val args[SCALAR_MAX_ARITY];
+    assert(e->nargs <= SCALAR_MAX_ARITY);
     Val out = {.is_lanes = false};
     for (size_t i = 0; i < e->nargs; i++) {
         args[i] = kernel_expr(k, e->args[i]);
@@ -235,7 +235,7 @@ static Val map_expr(KernelGen *k, const Expr *e)
         }
     }
     out.level = scope_goto(k, out.level);
-    LLVMValueRef operands[3] = {NULL, NULL, NULL};
+    LLVMValueRef operands[SCALAR_MAX_ARITY] = {NULL};
     for (size_t i = 0; i < e->nargs; i++) {
         operands[i] = args[i].v;
     }

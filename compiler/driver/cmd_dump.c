@@ -42,7 +42,7 @@ static bool read_after(Dump *d)
         names[i] = str_from(pass_info((PassId)i)->name);
     }
     if (!pass_from_name(str_from(text), &d->after)) {
-        Str hint = command_hint(d->call->arena, str_from(text), names, PASS_count);
+        Str hint = str_hint(d->call->arena, str_from(text), names, PASS_count);
         return command_wrong(d->call, "--after: there is no pass `%s`%.*s", text, STR_ARG(hint));
     }
     const PassInfo *info = pass_info(d->after);

@@ -20,7 +20,7 @@ static bool read_pass(Call *call, Str name, Passes *out)
     }
     if (!pass_from_name(name, &id)) {
         return command_wrong(call, "--pass: there is no pass `%.*s`%.*s", STR_ARG(name),
-                             STR_ARG(command_hint(call->arena, name, names, n)));
+                             STR_ARG(str_hint(call->arena, name, names, n)));
     }
     if (!pass_info(id)->is_graph) {
         return command_wrong(call, "--pass: `%.*s` is no pass over graphs", STR_ARG(name));

@@ -1,5 +1,6 @@
 // run: a compiled model once, or a SPEC through the evaluator; shows, writes or compares outputs.
 #include "driver/run.h"
+#include "io/file.h"
 
 #include <sys/stat.h>
 
@@ -28,7 +29,7 @@ bool run_check_sizes(Call *call, const RunOptions *o, const Str *names, size_t n
             is_known = is_known || str_equal(o->sizes[i].name, names[k]);
         }
         if (!is_known) {
-            Str hint = command_hint(call->arena, o->sizes[i].name, names, n);
+            Str hint = str_hint(call->arena, o->sizes[i].name, names, n);
             return command_wrong(call, "--size: the model has no free size `%.*s`%.*s",
                                  STR_ARG(o->sizes[i].name), STR_ARG(hint));
         }
@@ -107,12 +108,6 @@ static void warn_ineffective(Call *call)
     }
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 static bool is_spec(const char *operand)
 {
     Str name = str_from(operand);
@@ -120,7 +115,7 @@ static bool is_spec(const char *operand)
         return false; // of a layout too: B6-6-6H768.so
     }
     return str_ends(name, STR(".slu")) || str_ends(name, STR(".ir")) || front_is_layout(name) ||
-           is_folder(operand);
+           file_is_folder(operand);
 }
 
 // A compiled model and a SPEC are not taken for each other.

@@ -55,12 +55,6 @@ void command_ineffective(Call *call, OptionId id, const char *because)
     diag_warning(call->dx, (Place){0}, "%s has no effect: %s", option_name(id), because);
 }
 
-Str command_hint(Arena *arena, Str name, const Str *names, size_t n)
-{
-    Str near = str_nearest(name, names, n);
-    return near.len > 0 ? str_format(arena, "; did you mean `%.*s`?", STR_ARG(near)) : STR("");
-}
-
 static bool takes(const Command *command, OptionId id)
 {
     for (size_t i = 0; i < command->noptions; i++) {
@@ -287,7 +281,7 @@ void command_print_help(const Command *command, FILE *out)
 {
     fprintf(out, "usage: sluice %s %s [option]...\n\n%s\n", command->name, command->operand,
             command->help);
-    if (strncmp(command->operand, "SPEC", 4) == 0) {
+    if (strstr(command->operand, "SPEC")) {
         fprintf(out, "%s\n", spec_help);
     }
     if (command->print_more) {
@@ -361,7 +355,7 @@ bool option_choice(Call *call, OptionId id, const char *const *names, size_t n, 
         return true;
     }
     return command_wrong(call, "%s takes %s, not `%s`%.*s", option_name(id), list.ptr, text,
-                         STR_ARG(command_hint(call->arena, str_from(text), all, n)));
+                         STR_ARG(str_hint(call->arena, str_from(text), all, n)));
 }
 
 bool option_pair(Call *call, OptionId id, const char *given, Str *name, Str *value)

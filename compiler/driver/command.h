@@ -6,8 +6,8 @@
 
 #include "driver/compile.h"
 
-// Exit statuses; diag_exit_code gives those of wrong input and of the environment.
-enum { STATUS_WRONG_COMMAND = 2, STATUS_ENVIRONMENT = 3, STATUS_DIFFERENT = 4 };
+// Exit statuses that diag_exit_code does not give.
+enum { STATUS_WRONG_COMMAND = 2, STATUS_DIFFERENT = 4 };
 
 typedef enum OptionId {
 #define OPTION(id, letter, name, argument, repeat, help) OPT_##id,
@@ -60,8 +60,6 @@ __attribute__((format(printf, 2, 3))) bool command_wrong(Call *call, const char 
 void command_ineffective(Call *call, OptionId id, const char *because);
 // `--seq`, `-O`
 const char *option_name(OptionId id);
-// "; did you mean `graph`?", or nothing.
-Str command_hint(Arena *arena, Str name, const Str *names, size_t n);
 
 bool option_given(const Call *call, OptionId id);
 const char *option_text(const Call *call, OptionId id); // NULL: not given

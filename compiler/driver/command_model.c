@@ -102,7 +102,7 @@ static bool read_disabled(Call *call, CompileOptions *out)
         Str name = str_from(given->values[i]);
         if (!pass_from_name(name, &id)) {
             return command_wrong(call, "--disable: there is no pass `%s`%.*s", given->values[i],
-                                 STR_ARG(command_hint(call->arena, name, names, n)));
+                                 STR_ARG(str_hint(call->arena, name, names, n)));
         }
         if (pass_info(id)->is_stage) {
             return command_wrong(call, "--disable: `%s` is a stage, which always runs",

@@ -78,7 +78,7 @@ static bool check_names(Call *call, const StFile *file, const Tensors *outputs)
     for (size_t i = 0; i < file->n; i++) {
         Str name = file->tensors[i].name;
         if (!find_output(outputs, name)) {
-            Str hint = command_hint(call->arena, name, names, outputs->n);
+            Str hint = str_hint(call->arena, name, names, outputs->n);
             buf_format(&unknown, "%s%.*s%.*s", unknown.len > 0 ? ", " : "", STR_ARG(name),
                        STR_ARG(hint));
         }

@@ -64,7 +64,7 @@ static void wrong_name(Call *call, Str name)
         return;
     }
     command_wrong(call, "there is no command `%.*s`%.*s", STR_ARG(name),
-                  STR_ARG(command_hint(call->arena, name, names, n)));
+                  STR_ARG(str_hint(call->arena, name, names, n)));
     diag_note(call->dx, (Place){0}, "`sluice --help` shows what there is");
 }
 

@@ -53,21 +53,15 @@ static SizeBinding *find_symbol(const Reference *rf, Str name)
     return NULL;
 }
 
-static bool is_lone_symbol(const Size *size)
-{
-    return size->nterms == 1 && size->terms[0].natoms == 1 && size->terms[0].factor == 1 &&
-           !size->terms[0].atoms[0]->top;
-}
-
 // A symbol takes its value from the first input that has it alone as a size.
 static void bind(Reference *rf, const Node *node, const Tensor *input)
 {
     for (size_t i = 0; i < node->type.rank; i++) {
-        if (is_lone_symbol(node->type.shape[i])) {
-            SizeBinding *symbol = find_symbol(rf, node->type.shape[i]->terms[0].atoms[0]->symbol);
-            if (symbol && symbol->value == 0) {
-                symbol->value = input->shape[i];
-            }
+        Str name;
+        SizeBinding *symbol =
+            size_is_symbol(node->type.shape[i], &name) ? find_symbol(rf, name) : NULL;
+        if (symbol && symbol->value == 0) {
+            symbol->value = input->shape[i];
         }
     }
 }
@@ -193,19 +187,18 @@ static bool give_constant(Reference *rf, const Node *node, EvalTensor *out)
     const Graph *prepare = rf->graph->prepare;
     EvalOptions options = {.threads = rf->options->threads, .leaf = give_param, .ctx = rf};
     EvalTensor value;
-    for (size_t i = 0; prepare && i < prepare->outputs.n; i++) {
-        if (str_equal(prepare->outputs.items[i].name, node->attr.name)) {
-            if (!eval_output(rf->call->arena, rf->call->dx, prepare, &options, i, &value)) {
-                return false;
-            }
-            memcpy(out->data, value.data, (size_t)out->count * sizeof *out->data);
-            eval_free(&value, 1);
-            return true;
-        }
+    size_t index = prepare ? graph_find_output(prepare, node->attr.name) : SIZE_MAX;
+    if (index == SIZE_MAX) {
+        diag_error(rf->call->dx, node->at, "`prepare` makes no constant `%.*s`",
+                   STR_ARG(node->attr.name));
+        return false;
     }
-    diag_error(rf->call->dx, node->at, "`prepare` makes no constant `%.*s`",
-               STR_ARG(node->attr.name));
-    return false;
+    if (!eval_output(rf->call->arena, rf->call->dx, prepare, &options, index, &value)) {
+        return false;
+    }
+    memcpy(out->data, value.data, (size_t)out->count * sizeof *out->data);
+    eval_free(&value, 1);
+    return true;
 }
 
 static bool give_leaf(void *ctx, const Node *node, EvalTensor *out)

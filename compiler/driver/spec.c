@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define MOST_SOURCE ((size_t)64 << 20) // bytes of a .slu or .ir file
@@ -100,12 +99,6 @@ static bool load_ir(Arena *arena, Diag *dx, const char *path, Spec *out)
     return out->graph != NULL;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 // The weights of a model folder, where it has them in one file or in several.
 static const char *weights_in(Arena *arena, const char *folder)
 {
@@ -137,7 +130,7 @@ bool spec_load(Arena *arena, Diag *dx, const char *spec, const FrontOptions *opt
     if (str_ends(name, STR(".ir"))) {
         return load_ir(arena, dx, spec, out);
     }
-    if (is_folder(spec)) {
+    if (file_is_folder(spec)) {
         out->weights = weights_in(arena, spec);
         return read_folder(arena, dx, spec, &file) &&
                elaborate_text(arena, dx, &file, (Str){0}, options, out);
@@ -159,7 +152,7 @@ bool spec_read(Arena *arena, Diag *dx, const char *spec, FrontFile *out)
     if (is_slu(arena, spec, &path, &model)) {
         return read_source(arena, dx, path, out);
     }
-    if (is_folder(spec)) {
+    if (file_is_folder(spec)) {
         return read_folder(arena, dx, spec, out);
     }
     diag_error(dx, (Place){0}, "%s is neither a .slu file nor a model folder", spec);

@@ -88,7 +88,7 @@ static bool check_present(Call *call, const StFile *file, const Port *ports, siz
         }
         diag_note(call->dx, (Place){0}, "missing: %.*s : %.*s%.*s", STR_ARG(ports[i].name),
                   STR_ARG(ports[i].type),
-                  STR_ARG(command_hint(call->arena, ports[i].name, names, file->n)));
+                  STR_ARG(str_hint(call->arena, ports[i].name, names, file->n)));
     }
     return nmissing == 0;
 }

@@ -11,7 +11,7 @@ const char *binary_op_text(BinaryOp op)
     return texts[op];
 }
 
-int binary_op_precedence(BinaryOp op)
+static int precedence_of(BinaryOp op)
 {
     static const int precedences[] = {
 #define BINARY(id, text, precedence) [BINARY_##id] = (precedence),
@@ -21,7 +21,7 @@ int binary_op_precedence(BinaryOp op)
     return precedences[op];
 }
 
-bool binary_op_compares(BinaryOp op) { return binary_op_precedence(op) == PRECEDENCE_compare; }
+bool binary_op_compares(BinaryOp op) { return precedence_of(op) == PRECEDENCE_compare; }
 
 const Expr *expr_left(const Expr *e)
 {
@@ -54,7 +54,7 @@ static int precedence(const Expr *e)
     switch (e->kind) {
     case EXPR_choice: return 0;
     case EXPR_not: return PRECEDENCE_not;
-    case EXPR_binary: return binary_op_precedence(e->op);
+    case EXPR_binary: return precedence_of(e->op);
     case EXPR_minus: return PRECEDENCE_minus;
     case EXPR_as: return PRECEDENCE_as;
     case EXPR_name:
@@ -78,7 +78,7 @@ static int least_at_left(const Expr *e)
         // `1.x` would be read as a number
         return e->kind == EXPR_field && e->left->kind == EXPR_int ? PRECEDENCE_postfix + 1
                                                                   : PRECEDENCE_postfix;
-    int own = binary_op_precedence(e->op);
+    int own = precedence_of(e->op);
     return own == PRECEDENCE_compare || own == PRECEDENCE_pow ? own + 1 : own;
 }
 
@@ -86,20 +86,13 @@ static void print_path(Buf *buf, const Path *path)
 {
     for (size_t i = 0; i < path->n; i++) {
         const PathPart *part = &path->items[i];
-        bool is_word = part->text.len > 0;
-        for (size_t k = 0; k < part->text.len; k++) {
-            char c = part->text.ptr[k];
-            bool is_digit = c >= '0' && c <= '9';
-            is_word = is_word && (c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                                  (k > 0 && is_digit));
-        }
         if (i > 0 && !part->value)
             buf_char(buf, '.');
         if (part->value) {
             buf_char(buf, '[');
             print_expr(buf, part->value, 0);
             buf_char(buf, ']');
-        } else if (is_word) {
+        } else if (str_is_identifier(part->text)) {
             buf_add(buf, part->text);
         } else {
             buf_quoted(buf, part->text);
@@ -167,7 +160,7 @@ static void print_list(Buf *buf, const ExprList *items)
 static void print_suffix(Buf *buf, const Expr *e)
 {
     if (e->kind == EXPR_binary) {
-        int own = binary_op_precedence(e->op);
+        int own = precedence_of(e->op);
         buf_format(buf, " %s ", binary_op_text(e->op));
         print_expr(buf, e->right, own == PRECEDENCE_pow ? own : own + 1);
     } else if (e->kind == EXPR_call) {

@@ -202,7 +202,6 @@ typedef struct File {
 } File;
 
 const char *binary_op_text(BinaryOp op);
-int binary_op_precedence(BinaryOp op);
 bool binary_op_compares(BinaryOp op);
 // The part of an expression that stands at its left edge and is computed first, NULL if there is
 // none.

@@ -135,8 +135,6 @@ Builder *elab_builder(Elab *e, const Site *site);
 Value elab_made(Elab *e, Node *node, Place at);
 // "whether … is not known; fix it with …"
 Str elab_undecided(Elab *e, const Condition *condition);
-// " or --set n=N" for the symbols of a size: how to fix them.
-Str elab_flags(Elab *e, const Size *size);
 // Numbers where nothing is left to know; NULL: over 64 bits, which is reported.
 Value elab_size(Elab *e, const Size *size, Place at);
 // With what the checks declared put in.
@@ -155,7 +153,6 @@ Binding *scope_find(const Elab *e, const Scope *scope, Str name); // NULL if the
 // Binds it anew where it is bound, else here.
 void scope_bind(Elab *e, const Scope *scope, Str name, Value value);
 Flow elab_body(Elab *e, const StmtList *body, const Scope *scope, Value *result);
-bool elab_in_model(const Elab *e);
 
 // ---- calls.c ----
 

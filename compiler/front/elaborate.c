@@ -96,33 +96,6 @@ Str elab_undecided(Elab *e, const Condition *condition)
     return ir_undecided(e->graph, condition->op, condition->left, condition->right);
 }
 
-typedef struct Flags {
-    Buf text;
-    Names names;
-} Flags;
-
-static void add_flag(void *ctx, Str name)
-{
-    Flags *flags = ctx;
-    for (size_t i = 0; i < flags->names.n; i++) {
-        if (str_equal(flags->names.items[i], name))
-            return;
-    }
-    buf_add(&flags->text, flags->names.n ? STR(" or ") : STR(""));
-    if (str_equal(name, STR("seq")))
-        buf_add(&flags->text, STR("--seq N"));
-    else
-        buf_format(&flags->text, "--set %.*s=N", STR_ARG(name));
-    vec_push(flags->text.arena, &flags->names, name);
-}
-
-Str elab_flags(Elab *e, const Size *size)
-{
-    Flags flags = {.text = {.arena = e->perm}};
-    size_symbols(size, add_flag, &flags);
-    return buf_str(&flags.text);
-}
-
 Value elab_size(Elab *e, const Size *size, Place at)
 {
     if (!size)

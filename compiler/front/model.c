@@ -227,10 +227,9 @@ static void check_symbols(Elab *e, const ModelCall *call)
     for (size_t i = 0; i < graph->nodes.n; i++) {
         Node *node = graph->nodes.items[i];
         for (size_t k = 0; node->op == OP_input && k < node->type.rank; k++) {
-            const Size *size = node->type.shape[k];
-            if (size->nterms == 1 && size->terms[0].natoms == 1 && size->terms[0].factor == 1 &&
-                !size->terms[0].atoms[0]->top)
-                map_put(&measured, size->terms[0].atoms[0]->symbol, node);
+            Str name;
+            if (size_is_symbol(node->type.shape[k], &name))
+                map_put(&measured, name, node);
         }
     }
     for (size_t i = 0; i < graph->symbols.n; i++) {

@@ -180,6 +180,5 @@ void program_models(const Program *program, Names *out)
 
 Str name_hint(Arena *arena, Str name, const Names *names)
 {
-    Str best = str_nearest(name, names->items, names->n);
-    return best.len ? str_format(arena, "; did you mean `%.*s`?", STR_ARG(best)) : best;
+    return str_hint(arena, name, names->items, names->n);
 }

@@ -2,7 +2,7 @@
 // wrong, so that one run reports several errors; a block ends at the first.
 #include "front/elab.h"
 
-bool elab_in_model(const Elab *e)
+static bool in_model(const Elab *e)
 {
     return e->frame && e->frame->function->item->kind == ITEM_model;
 }
@@ -100,7 +100,7 @@ static Flow run_assign(Elab *e, const Stmt *stmt, const Scope *scope)
 
 static Flow run_return(Elab *e, const Stmt *stmt, const Scope *scope, Value *result)
 {
-    if (elab_in_model(e)) {
+    if (in_model(e)) {
         elab_error(e, stmt->at, "a model has outputs, it does not return");
         return FLOW_failed;
     }
@@ -120,7 +120,7 @@ static bool loop_bound(Elab *e, const Expr *x, const Scope *scope, int64_t *out)
         *out = v.integer;
     else if (v.kind == VALUE_size)
         elab_error(e, x->at, "a loop's bounds must be numbers; %.*s is symbolic: fix it with %.*s",
-                   STR_ARG(value_describe(e->perm, v)), STR_ARG(elab_flags(e, v.size)));
+                   STR_ARG(value_describe(e->perm, v)), STR_ARG(ir_flags(e->perm, v.size)));
     else if (v.kind != VALUE_error)
         elab_error(e, x->at, "a loop's bounds must be integers, not %.*s",
                    STR_ARG(value_describe(e->perm, v)));
@@ -197,7 +197,7 @@ static Flow run_check(Elab *e, const Stmt *stmt, const Scope *scope)
 
 static bool stands_in_model(Elab *e, const Stmt *stmt, const char *word)
 {
-    if (elab_in_model(e))
+    if (in_model(e))
         return true;
     elab_error(e, stmt->at, "`%s` stands in a model, not in a block", word);
     return false;
@@ -373,7 +373,7 @@ static Flow run_param(Elab *e, const Stmt *stmt, const Scope *scope)
         v = elab_made(e, ir_param(elab_builder(e, &site), path, &type), stmt->name.at);
         StoredParam *stored = arena_new(e->perm, StoredParam, 1);
         // Of a block, the call is what tells one time from another.
-        Place at = elab_in_model(e) ? stmt->name.at : elab_user_place(e, e->frame->at);
+        Place at = in_model(e) ? stmt->name.at : elab_user_place(e, e->frame->at);
         *stored = (StoredParam){v.kind == VALUE_tensor ? v.node : NULL, at};
         if (stored->node)
             map_put(&e->params, path, stored);
@@ -409,7 +409,7 @@ Flow elab_body(Elab *e, const StmtList *body, const Scope *scope, Value *result)
         ArenaMark mark = arena_mark(e->tmp);
         Flow flow = run_stmt(e, stmt, scope, result);
         arena_reset(e->tmp, mark);
-        if (flow == FLOW_return || (flow == FLOW_failed && (e->is_stopped || !elab_in_model(e))))
+        if (flow == FLOW_return || (flow == FLOW_failed && (e->is_stopped || !in_model(e))))
             return flow;
         if (flow == FLOW_failed) {
             poison_stmt(e, stmt, scope);

@@ -36,11 +36,6 @@ static bool has_value_type(Value v, ValueType type)
     return false;
 }
 
-static bool is_tensor_type(Str name, DType *out)
-{
-    return dtype_from_name(name, out) && *out <= DT_bool;
-}
-
 // Also where the elements are not named but must be.
 static void refuse_type_name(Elab *e, const TypeRef *ref, bool with_values)
 {
@@ -180,7 +175,7 @@ bool elab_match(Elab *e, const Param *param, Value value, Place at, const Scope 
         elab_error(e, ref->at, "`%s` has no dimensions", value_types[type]);
         return false;
     }
-    if (ref->name.len && !is_tensor_type(ref->name, &dtype)) {
+    if (ref->name.len && !dtype_from_name(ref->name, &dtype)) {
         refuse_type_name(e, ref, true);
         return false;
     }
@@ -232,7 +227,7 @@ static const Size *type_dim(Elab *e, const Dim *dim, const Scope *scope, bool is
     if (size && !is_input && !size_is_int(size, NULL)) {
         elab_error(e, dim->at,
                    "a stored tensor's sizes must be numbers; %.*s is symbolic: fix it with %.*s",
-                   STR_ARG(size_text(e->perm, size)), STR_ARG(elab_flags(e, size)));
+                   STR_ARG(size_text(e->perm, size)), STR_ARG(ir_flags(e->perm, size)));
         return NULL;
     }
     return size;
@@ -241,7 +236,7 @@ static const Size *type_dim(Elab *e, const Dim *dim, const Scope *scope, bool is
 bool elab_type(Elab *e, const TypeRef *ref, const Scope *scope, bool is_input, Type *out)
 {
     DType dtype;
-    if (!is_tensor_type(ref->name, &dtype)) {
+    if (!dtype_from_name(ref->name, &dtype)) {
         refuse_type_name(e, ref, false);
         return false;
     }

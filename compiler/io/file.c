@@ -118,6 +118,12 @@ bool file_is_inside(Str path)
     return is_plain;
 }
 
+bool file_is_folder(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
 // ---- mapping ----
 
 bool file_map(Diag *dx, const char *path, FileMap *out)

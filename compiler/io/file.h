@@ -14,6 +14,9 @@ bool file_read(Arena *arena, Diag *dx, const char *path, size_t most_bytes, Str 
 // absolute, nor has it `..` or a NUL.
 bool file_is_inside(Str path);
 
+// Whether there is a folder, or a link to one.
+bool file_is_folder(const char *path);
+
 // A regular file in memory, read only. The pages are the file's own: whoever shortens the file
 // while it is mapped ends the process, so it is for files that programs replace by rename, as
 // FileWriter does.

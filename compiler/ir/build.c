@@ -55,6 +55,21 @@ size_t graph_find_output(const Graph *graph, Str name)
     return SIZE_MAX;
 }
 
+uint32_t *graph_uses(Arena *arena, const Graph *graph)
+{
+    uint32_t *uses = arena_new(arena, uint32_t, graph->nodes.n + 1);
+    for (size_t i = 0; i < graph->nodes.n; i++) {
+        const Node *node = graph->nodes.items[i];
+        for (size_t k = 0; k < node->nargs; k++) {
+            uses[node->args[k]->id]++;
+        }
+    }
+    for (size_t i = 0; i < graph->outputs.n; i++) {
+        uses[graph->outputs.items[i].node->id]++;
+    }
+    return uses;
+}
+
 // ---- reports ----
 
 static void report(Builder *b, int arg, Buf *buf) { b->fail(b->ctx, arg, buf_str(buf)); }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static EvalFn *const functions[OP_count] = {
-#define OP(id, arity, traits, attributes, infer, eval, lower) [OP_##id] = eval_##eval,
+#define OP(id, arity, trait, attributes, infer, eval) [OP_##id] = eval_##eval,
 #include "ir/ops.def"
 };
 
@@ -357,26 +357,13 @@ static bool check_symbol(Diag *dx, const EvalOptions *options, const Symbol *sym
     return true;
 }
 
-static bool op_holds(SizeOp op, int64_t x, int64_t y)
-{
-    switch (op) {
-    case SIZE_eq: return x == y;
-    case SIZE_ne: return x != y;
-    case SIZE_lt: return x < y;
-    case SIZE_le: return x <= y;
-    case SIZE_gt: return x > y;
-    case SIZE_ge: return x >= y;
-    }
-    return false;
-}
-
 static bool check_check(Arena *arena, Diag *dx, const EvalOptions *options, const Check *check)
 {
     int64_t left = 0;
     int64_t right = 0;
     bool is_known = size_value(check->left, options->symbols, options->nsymbols, &left) &&
                     size_value(check->right, options->symbols, options->nsymbols, &right);
-    if (is_known && op_holds(check->op, left, right)) {
+    if (is_known && size_op_holds(check->op, left, right)) {
         return true;
     }
     Buf buf = {.arena = arena};

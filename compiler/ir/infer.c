@@ -2,8 +2,6 @@
 // Faults are reported by the position of the argument in the calls of ir.h.
 #include "ir/internal.h"
 
-#include <math.h>
-
 // ---- helpers ----
 
 static const Type *operand(const Call *c, size_t i) { return &c->args[i]->type; }
@@ -51,8 +49,7 @@ static const Size **start_like(Call *c, const Type *type)
 // finds the symbol's value when it runs.
 static bool keeps_symbol(const Call *c, const Size *size)
 {
-    return c->op == OP_input && size != NULL && size->nterms == 1 && size->terms[0].natoms == 1 &&
-           size->terms[0].factor == 1 && size->terms[0].atoms[0]->top == NULL;
+    return c->op == OP_input && size_is_symbol(size, NULL);
 }
 
 // The result's type is the one given; every size must be at least 1.
@@ -62,7 +59,7 @@ static bool take_given(Call *c, int arg)
     if (c->given == NULL) {
         return ir_fail(c->b, arg, "the result's type must be given");
     }
-    if (c->given->dtype > DT_bool) {
+    if (!dtype_is_element(c->given->dtype)) {
         return ir_fail(c->b, arg, "a tensor has f32, i32 or bool elements, not %s",
                        dtype_name(c->given->dtype));
     }
@@ -197,7 +194,7 @@ static bool infer_input(Call *c)
                            (long long)attr->high);
         }
     }
-    if (attr->has_default && !ir_value_fits(c->out.dtype, attr->value)) {
+    if (attr->has_default && !dtype_holds(c->out.dtype, attr->value)) {
         return ir_fail(c->b, 3, "%g does not fit %s", attr->value, shown(c, &c->out));
     }
     if (attr->has_default && attr->has_range &&
@@ -222,7 +219,7 @@ static bool infer_stored(Call *c)
 static bool infer_number(Call *c)
 {
     if (c->op == OP_fill) {
-        return ir_value_fits(c->out.dtype, c->attr->value) ||
+        return dtype_holds(c->out.dtype, c->attr->value) ||
                ir_fail(c->b, 1, "%g does not fit %s", c->attr->value, shown(c, &c->out));
     }
     if (c->attr->size == NULL) {
@@ -252,27 +249,10 @@ static bool infer_given(Call *c)
 
 // ---- elementwise ----
 
-typedef enum ScalarRule {
-    RULE_float,
-    RULE_number,
-    RULE_compare,
-    RULE_order,
-    RULE_logic,
-    RULE_choose,
-    RULE_to_f32,
-    RULE_to_i32,
-    RULE_to_bool
-} ScalarRule;
-
-static const ScalarRule scalar_rules[S_count] = {
-#define SCALAR(id, arity, rule, word, summary) [S_##id] = RULE_##rule,
-#include "base/scalar.def"
-};
-
 // Says why the function does not take its operands; always false.
 static bool refuse_elements(Call *c)
 {
-    ScalarRule rule = scalar_rules[c->attr->fn];
+    ScalarRule rule = scalar_rule(c->attr->fn);
     size_t first = rule == RULE_choose ? 1 : 0;
     const char *word = scalar_word(c->attr->fn);
     word = word != NULL ? word : scalar_name(c->attr->fn);
@@ -301,7 +281,7 @@ static bool refuse_elements(Call *c)
 
 static bool infer_map(Call *c)
 {
-    DType dtypes[3] = {DT_f32, DT_f32, DT_f32};
+    DType dtypes[SCALAR_MAX_ARITY] = {DT_f32};
     DType result;
     for (size_t i = 0; i < c->nargs; i++) {
         dtypes[i] = operand(c, i)->dtype;
@@ -567,7 +547,7 @@ static bool infer_pad(Call *c)
     if (!holds(c, SIZE_ge, attr->after, zero)) {
         return ir_refuse(c->b, 3, SIZE_ge, attr->after, zero, "`after` must be at least 0");
     }
-    if (!ir_value_fits(x->dtype, attr->value)) {
+    if (!dtype_holds(x->dtype, attr->value)) {
         return ir_fail(c->b, 4, "%g does not fit %s", attr->value, shown(c, x));
     }
     const Size **size = start_like(c, x) + attr->axis;
@@ -812,7 +792,7 @@ static bool infer_result(Call *c)
 typedef bool InferFn(Call *call);
 
 static InferFn *const rules[OP_count] = {
-#define OP(id, arity, traits, attributes, infer, eval, lower) [OP_##id] = infer_##infer,
+#define OP(id, arity, trait, attributes, infer, eval) [OP_##id] = infer_##infer,
 #include "ir/ops.def"
 };
 
@@ -825,17 +805,6 @@ bool ir_axis(Builder *b, int arg, int64_t axis, size_t rank, int64_t *out)
     }
     *out = axis < 0 ? axis + n : axis;
     return true;
-}
-
-bool ir_value_fits(DType dtype, double value)
-{
-    if (dtype == DT_f32) {
-        return true;
-    }
-    if (dtype == DT_bool) {
-        return value == 0 || value == 1;
-    }
-    return value >= INT32_MIN && value <= INT32_MAX && value == floor(value);
 }
 
 bool ir_check_operands(Call *c)

@@ -72,8 +72,6 @@ __attribute__((format(printf, 6, 7))) bool ir_refuse(Builder *b, int arg, SizeOp
                                                      const char *format, ...);
 // `axis` counted from the front, or false after a report.
 bool ir_axis(Builder *b, int arg, int64_t axis, size_t rank, int64_t *out);
-// Whether an element of that type can hold `value`.
-bool ir_value_fits(DType dtype, double value);
 const Size *ir_simplify(const Graph *graph, const Size *size);
 // `[a, b]`, the list of sizes alone.
 Str ir_shape_text(Arena *arena, const Size *const *shape, size_t rank);

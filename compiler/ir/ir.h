@@ -30,7 +30,7 @@
 #include "base/vec.h"
 
 typedef enum Op {
-#define OP(id, arity, traits, attributes, infer, eval, lower) OP_##id,
+#define OP(id, arity, trait, attributes, infer, eval) OP_##id,
 #include "ir/ops.def"
     OP_count
 } Op;
@@ -173,6 +173,8 @@ void graph_add_check(Graph *graph, SizeOp op, const Size *left, const Size *righ
 void graph_add_output(Graph *graph, Str name, Node *node, Place at);
 // The place of an output among graph->outputs, or SIZE_MAX.
 size_t graph_find_output(const Graph *graph, Str name);
+// [nodes] how often each node is read by others and by the outputs.
+uint32_t *graph_uses(Arena *arena, const Graph *graph);
 // A region of `graph`: shares arena, facts and symbols.
 Graph *graph_create_region(Graph *graph);
 
@@ -228,6 +230,8 @@ typedef struct Subscript {
 // `arg` of a failure is the subscript's position.
 Node *ir_subscript(Builder *b, Node *x, const Subscript *subs, size_t n);
 
+// What fixes the symbols of a size on the command line: "--seq N or --set n=N".
+Str ir_flags(Arena *arena, const Size *size);
 // "whether seq <= 512 is not known; fix it with --seq N, or declare it: check seq <= 512, "…""
 Str ir_undecided(const Graph *graph, SizeOp op, const Size *left, const Size *right);
 

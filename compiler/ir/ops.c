@@ -33,8 +33,8 @@ typedef struct OpRow {
 } OpRow;
 
 static const OpRow rows[OP_count] = {
-#define OP(id, arity, traits, attributes, infer, eval, lower)                                      \
-    [OP_##id] = {#id, arity, TRAIT_##traits, SCHEMA_##attributes},
+#define OP(id, arity, trait, attributes, infer, eval)                                              \
+    [OP_##id] = {#id, arity, TRAIT_##trait, SCHEMA_##attributes},
 #include "ir/ops.def"
 };
 

@@ -73,7 +73,7 @@ bool ir_holds(const Graph *graph, SizeOp op, const Size *left, const Size *right
     return size_compare(op, left, right, graph->facts) == TRUTH_yes;
 }
 
-// ---- what a user is told of an undecided comparison ----
+// ---- what a user is told of sizes that are not known ----
 
 typedef struct Names {
     Arena *arena;
@@ -103,6 +103,28 @@ static void add_name(void *ctx, Str name)
     }
 }
 
+static Str flags_of(const Names *names)
+{
+    Buf out = {.arena = names->arena};
+    for (size_t i = 0; i < names->found.n; i++) {
+        Str name = names->found.items[i];
+        buf_add(&out, i > 0 ? STR(" or ") : STR(""));
+        if (str_equal(name, STR("seq"))) {
+            buf_add(&out, STR("--seq N"));
+        } else {
+            buf_format(&out, "--set %.*s=N", STR_ARG(name));
+        }
+    }
+    return buf_str(&out);
+}
+
+Str ir_flags(Arena *arena, const Size *size)
+{
+    Names names = {.arena = arena};
+    size_symbols(size, add_name, &names);
+    return flags_of(&names);
+}
+
 Str ir_undecided(const Graph *graph, SizeOp op, const Size *left, const Size *right)
 {
     Arena *arena = graph->arena;
@@ -117,17 +139,10 @@ Str ir_undecided(const Graph *graph, SizeOp op, const Size *left, const Size *ri
 
     Buf out = {.arena = arena};
     buf_format(&out, "whether %.*s is not known; ", STR_ARG(buf_str(&condition)));
-    for (size_t i = 0; i < names.found.n; i++) {
-        Str name = names.found.items[i];
-        buf_add(&out, i == 0 ? STR("fix it with ") : STR(" or "));
-        if (str_equal(name, STR("seq"))) {
-            buf_add(&out, STR("--seq N"));
-        } else {
-            buf_format(&out, "--set %.*s=N", STR_ARG(name));
-        }
+    if (names.found.n > 0) {
+        buf_format(&out, "fix it with %.*s, ", STR_ARG(flags_of(&names)));
     }
-    buf_format(&out, "%sor declare it: check %.*s, \"…\"", names.found.n > 0 ? ", " : "",
-               STR_ARG(buf_str(&condition)));
+    buf_format(&out, "or declare it: check %.*s, \"…\"", STR_ARG(buf_str(&condition)));
     return buf_str(&out);
 }
 

@@ -63,18 +63,6 @@ static bool check_sizes(Verifier *v, const Size *const *sizes, size_t n)
     return true;
 }
 
-static bool is_name(Str s)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-        if (!is_letter && (i == 0 || c < '0' || c > '9')) {
-            return false;
-        }
-    }
-    return s.len > 0;
-}
-
 // Notes a name of its kind; false if it is taken.
 static bool take_name(Map *names, Str name)
 {
@@ -90,7 +78,7 @@ static bool check_symbols(Verifier *v, const Graph *graph)
     Map names = {.arena = v->arena};
     for (size_t i = 0; i < graph->symbols.n; i++) {
         const Symbol *symbol = &graph->symbols.items[i];
-        if (!is_name(symbol->name) || !take_name(&names, symbol->name)) {
+        if (!str_is_identifier(symbol->name) || !take_name(&names, symbol->name)) {
             return broken(v, "symbol `%.*s` is no name, or stands twice", STR_ARG(symbol->name));
         }
         if (symbol->low < 1 || symbol->high < symbol->low) {
@@ -164,14 +152,12 @@ static bool check_type(Verifier *v, const Graph *graph, const Node *node)
 static bool check_constant(Verifier *v, const Graph *graph, const Node *node)
 {
     const Graph *prepare = graph->prepare;
-    for (size_t i = 0; prepare != NULL && i < prepare->outputs.n; i++) {
-        const Output *output = &prepare->outputs.items[i];
-        if (str_equal(output->name, node->attr.name)) {
-            return type_equal(&output->node->type, &node->type) ||
-                   broken(v, "\"%.*s\" has another type in prepare", STR_ARG(node->attr.name));
-        }
+    size_t i = prepare != NULL ? graph_find_output(prepare, node->attr.name) : SIZE_MAX;
+    if (i == SIZE_MAX) {
+        return broken(v, "prepare has no output \"%.*s\"", STR_ARG(node->attr.name));
     }
-    return broken(v, "prepare has no output \"%.*s\"", STR_ARG(node->attr.name));
+    return type_equal(&prepare->outputs.items[i].node->type, &node->type) ||
+           broken(v, "\"%.*s\" has another type in prepare", STR_ARG(node->attr.name));
 }
 
 typedef struct Names {

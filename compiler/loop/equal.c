@@ -19,7 +19,7 @@ static uint64_t bits_of(double x)
     return bits;
 }
 
-static bool same_affine(const Affine *x, const Affine *y)
+bool affine_equal(const Affine *x, const Affine *y)
 {
     if (x->nterms != y->nterms || !same_size(x->base, y->base))
         return false;
@@ -32,7 +32,7 @@ static bool same_affine(const Affine *x, const Affine *y)
 
 static bool same_access(const Access *x, const Access *y)
 {
-    if (x->buffer != y->buffer || x->ndyn != y->ndyn || !same_affine(&x->at, &y->at))
+    if (x->buffer != y->buffer || x->ndyn != y->ndyn || !affine_equal(&x->at, &y->at))
         return false;
     for (size_t i = 0; i < x->ndyn; i++) {
         const DynTerm *p = &x->dyn[i];
@@ -53,7 +53,7 @@ bool expr_equal(const Expr *x, const Expr *y)
     switch (x->kind) {
     case EXPR_const: return bits_of(x->value) == bits_of(y->value);
     case EXPR_size: return same_size(x->size, y->size);
-    case EXPR_index: return same_affine(&x->index, &y->index);
+    case EXPR_index: return affine_equal(&x->index, &y->index);
     case EXPR_load: return same_access(&x->access, &y->access);
     case EXPR_value: return x->id == y->id;
     case EXPR_map: break;

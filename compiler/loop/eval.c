@@ -56,7 +56,7 @@ struct PlanExpr {
     Scalar fn;
     DType dtype; // of the last operand
     size_t nargs;
-    const PlanExpr *args[LOOP_MAX_ARITY];
+    const PlanExpr *args[SCALAR_MAX_ARITY];
 };
 
 // A block of elements access + i · stride[0] + j · stride[1].
@@ -377,7 +377,7 @@ static double expr_value_of(Run *r, const PlanExpr *e)
     case EXPR_value: return r->values[e->id];
     case EXPR_map: break;
     }
-    double args[LOOP_MAX_ARITY];
+    double args[SCALAR_MAX_ARITY];
     for (size_t i = 0; i < e->nargs; i++)
         args[i] = expr_value_of(r, e->args[i]);
     return r->failed ? 0 : scalar_eval(e->fn, e->dtype, args);

@@ -85,11 +85,7 @@ static bool make_checks(Run *r)
         int64_t right;
         if (!find_size(r, c->left, &left) || !find_size(r, c->right, &right))
             return false;
-        bool holds = c->op == SIZE_eq   ? left == right
-                     : c->op == SIZE_ne ? left != right
-                     : c->op == SIZE_le ? left <= right
-                                        : left < right;
-        if (!holds)
+        if (!size_op_holds(c->op, left, right))
             return fail(r, "%.*s", STR_ARG(c->text));
     }
     return true;

@@ -200,6 +200,7 @@ Affine affine_var(Arena *a, Var var, const Size *coef);
 Affine affine_add(Arena *a, Affine x, Affine y);
 Affine affine_scale(Arena *a, Affine x, const Size *k);
 const Size *affine_coef(const Affine *x, Var var); // NULL: 0
+bool affine_equal(const Affine *x, const Affine *y);
 
 const Expr *expr_const(Arena *a, DType dtype, double value);
 const Expr *expr_size(Arena *a, DType dtype, const Size *size);

@@ -70,10 +70,9 @@ bool region_fixed(Region *r, const Size *size, const char *what, int64_t *out)
     if (size_is_int(size, out)) {
         return true;
     }
-    Str text = size_text(r->arena, size);
     diag_error(r->lower->dx, r->node->at,
-               "%s is %.*s here, but must be fixed when compiling: give --seq N or --set", what,
-               STR_ARG(text));
+               "%s is %.*s here, but must be fixed when compiling: give %.*s", what,
+               STR_ARG(size_text(r->arena, size)), STR_ARG(ir_flags(r->arena, size)));
     return false;
 }
 
@@ -125,24 +124,8 @@ static void foresee_operands(Region *r)
     }
 }
 
-static void count_uses(Region *r)
-{
-    r->uses = arena_new(r->arena, uint32_t, r->graph->nodes.n + 1);
-    for (size_t i = 0; i < r->graph->nodes.n; i++) {
-        const Node *node = r->graph->nodes.items[i];
-        for (size_t k = 0; k < node->nargs; k++) {
-            r->uses[node->args[k]->id]++;
-        }
-    }
-    for (size_t k = 0; k < r->graph->outputs.n; k++) {
-        r->uses[r->graph->outputs.items[k].node->id]++;
-    }
-}
-
 // ---- operands ----
 
-// The model's constant that a slot reads, made when first asked for. One prepare text and layout
-// are one constant.
 static uint32_t find_constant(Program *p, Str name)
 {
     for (size_t i = 0; i < p->constants.n; i++) {
@@ -153,6 +136,7 @@ static uint32_t find_constant(Program *p, Str name)
     return UINT32_MAX;
 }
 
+// The model's constant of that name, made when first asked for.
 static uint32_t add_constant(Lower *l, Str name, const Type *type, Str layout)
 {
     uint32_t found = find_constant(l->program, name);
@@ -296,9 +280,9 @@ static bool lower_kernel(Lower *l, const Node *node)
         .node = node,
         .graph = node->region,
         .kernel = kernel_create(l->arena, name),
+        .uses = graph_uses(l->arena, node->region),
         .held = arena_new(l->arena, Held, node->region->nodes.n + 1),
     };
-    count_uses(&region);
     foresee_operands(&region);
     bool ok = lower[node->attr.kernel](&region);
     vec_push(l->arena, &l->program->kernels, region.kernel);
@@ -317,9 +301,8 @@ static bool lower_kernel(Lower *l, const Node *node)
 
 // ---- the program's face ----
 
-static ProgramIo describe(Lower *l, Str name, const Node *node)
+static ProgramIo describe(Str name, const Node *node)
 {
-    (void)l;
     ProgramIo io = {.name = name,
                     .dtype = node->type.dtype,
                     .rank = node->type.rank,
@@ -329,7 +312,7 @@ static ProgramIo describe(Lower *l, Str name, const Node *node)
 
 static void lower_input(Lower *l, const Node *node)
 {
-    ProgramIo io = describe(l, node->attr.name, node);
+    ProgramIo io = describe(node->attr.name, node);
     io.has_range = node->attr.has_range;
     io.low = node->attr.low;
     io.high = node->attr.high;
@@ -354,7 +337,7 @@ static void lower_output(Lower *l, const Output *output)
     const Node *stored = output->node->op == OP_view ? output->node->args[0] : output->node;
     l->where[stored->id] = (Operand){OPERAND_output, (uint32_t)l->program->outputs.n};
     l->stored[stored->id] = true;
-    vec_push(l->arena, &l->program->outputs, describe(l, output->name, output->node));
+    vec_push(l->arena, &l->program->outputs, describe(output->name, output->node));
 }
 
 static ProgramCheck lower_check(const Check *check)

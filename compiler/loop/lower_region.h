@@ -89,9 +89,7 @@ Stmt *loop_new(Region *r, LoopTag tag, const char *name, const Size *extent);
 // Its variable as an index.
 Affine loop_index(Region *r, const Stmt *loop);
 
-// Reductions have one axis. One over a few members is written out in the expression; the others
-// take a pass over the rows.
-bool region_is_written_out(const Node *node);
+// What combines two members of a reduction.
 Scalar region_reduce_function(const Node *node);
 
 // The size as a number; false after an error that names `what`.

@@ -74,23 +74,10 @@ static bool uses_var(const Affine *index, size_t rank, Var var)
     return false;
 }
 
-static bool same_affine(const Affine *x, const Affine *y)
-{
-    if (x->nterms != y->nterms || !size_equal(x->base, y->base)) {
-        return false;
-    }
-    for (size_t i = 0; i < x->nterms; i++) {
-        if (x->terms[i].var != y->terms[i].var || !size_equal(x->terms[i].coef, y->terms[i].coef)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool same_index(const Affine *x, const Affine *y, size_t rank)
 {
     for (size_t i = 0; i < rank; i++) {
-        if (!same_affine(&x[i], &y[i])) {
+        if (!affine_equal(&x[i], &y[i])) {
             return false;
         }
     }
@@ -258,10 +245,13 @@ static const Expr *gather_value(Region *r, Scope *scope, const Node *node, const
     return expr_load(r->arena, r->kernel, access);
 }
 
-bool lower_takes_pass(const Node *node)
+static bool is_written_out(const Node *reduce)
 {
-    return lower_is_reduce(node) && !region_is_written_out(node);
+    int64_t n;
+    return size_is_int(reduce->args[0]->type.shape[reduce->attr.axes[0]], &n) && n <= SHORT_REDUCE;
 }
+
+bool lower_takes_pass(const Node *node) { return lower_is_reduce(node) && !is_written_out(node); }
 
 bool lower_is_reduce(const Node *node)
 {
@@ -276,19 +266,13 @@ Scalar region_reduce_function(const Node *node)
     return node->op == OP_reduce_sum ? S_add : node->op == OP_reduce_max ? S_max : S_min;
 }
 
-bool region_is_written_out(const Node *node)
-{
-    int64_t n;
-    return size_is_int(node->args[0]->type.shape[node->attr.axes[0]], &n) && n <= SHORT_REDUCE;
-}
-
 // A reduction over a few members, written out in order.
 static const Expr *short_reduction(Region *r, Scope *scope, const Node *node, const Affine *index)
 {
     const Node *x = node->args[0];
     size_t axis = (size_t)node->attr.axes[0];
     int64_t n;
-    if (!region_is_written_out(node) || !size_is_int(x->type.shape[axis], &n)) {
+    if (!is_written_out(node) || !size_is_int(x->type.shape[axis], &n)) {
         die("kernel region: reduction of node %u is not at hand", node->id);
     }
     Affine *at = arena_new(r->arena, Affine, x->type.rank);

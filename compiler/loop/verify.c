@@ -4,7 +4,6 @@
 #include "loop/internal.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 typedef enum Presence { PRESENCE_none, PRESENCE_here, PRESENCE_gone } Presence;
 
@@ -31,8 +30,6 @@ __attribute__((format(printf, 2, 3))) static bool fail(Check *c, const char *for
     va_end(args);
     return false;
 }
-
-bool loop_is_element(DType dtype) { return dtype == DT_f32 || dtype == DT_i32 || dtype == DT_bool; }
 
 typedef struct Symbols {
     const Str *names; // [n]
@@ -149,22 +146,6 @@ static bool check_scratch_target(Check *c, const Access *access, const char *wha
     return true;
 }
 
-static bool value_fits(DType dtype, double value)
-{
-    switch (dtype) {
-    case DT_f32: return true;
-    case DT_i32: return value >= INT32_MIN && value <= INT32_MAX && value == trunc(value);
-    case DT_bool: return value == 0 || value == 1;
-    case DT_f16:
-    case DT_bf16:
-    case DT_f64:
-    case DT_i64:
-    case DT_u8:
-    case DT_count: return false;
-    }
-    return false;
-}
-
 static bool check_value(Check *c, const Expr *e)
 {
     if (e->id >= c->k->nvalues)
@@ -181,8 +162,8 @@ static bool check_value(Check *c, const Expr *e)
 
 static bool check_map(Check *c, const Expr *e)
 {
-    DType types[LOOP_MAX_ARITY] = {DT_f32};
-    if (e->fn >= S_count || e->nargs != scalar_arity(e->fn) || e->nargs > LOOP_MAX_ARITY)
+    DType types[SCALAR_MAX_ARITY] = {DT_f32};
+    if (e->fn >= S_count || e->nargs != scalar_arity(e->fn) || e->nargs > SCALAR_MAX_ARITY)
         return fail(c, "a function has %zu operands", e->nargs);
     for (size_t i = 0; i < e->nargs; i++) {
         if (!check_expr(c, e->args[i]))
@@ -202,11 +183,11 @@ static bool check_expr(Check *c, const Expr *e)
 {
     if (!e)
         return fail(c, "an expression is missing");
-    if (!loop_is_element(e->dtype))
+    if (!dtype_is_element(e->dtype))
         return fail(c, "an expression is %s", dtype_name(e->dtype));
     switch (e->kind) {
     case EXPR_const:
-        return value_fits(e->dtype, e->value) ||
+        return dtype_holds(e->dtype, e->value) ||
                fail(c, "%g is no %s", e->value, dtype_name(e->dtype));
     case EXPR_size: return check_size(c, e->size, "a size in an expression");
     case EXPR_index:
@@ -255,7 +236,7 @@ static bool check_reduction(Check *c, const Reduction *r)
     DType result;
     if (!scalar_result(r->fn, (DType[]){dtype, dtype}, &result))
         return fail(c, "%s does not reduce %s", scalar_name(r->fn), dtype_name(dtype));
-    if (!value_fits(dtype, r->start))
+    if (!dtype_holds(dtype, r->start))
         return fail(c, "%%%" PRIu32 " starts from %g, which is no %s", r->id, r->start,
                     dtype_name(dtype));
     return true;
@@ -400,17 +381,6 @@ static bool check_body(Check *c, const Stmts *body, bool is_outer)
 
 // ---- the kernel as a whole ----------------------------------------------------------------------
 
-bool loop_is_identifier(Str s)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-        if (!is_letter && (i == 0 || c < '0' || c > '9'))
-            return false;
-    }
-    return s.len > 0;
-}
-
 static bool check_buffers(Check *c)
 {
     const Kernel *k = c->k;
@@ -420,7 +390,7 @@ static bool check_buffers(Check *c)
         const Buffer *b = &k->buffers.items[i];
         if (b->kind != (i < k->noperands ? BUFFER_operand : BUFFER_scratch))
             return fail(c, "%.*s stands among the wrong buffers", STR_ARG(b->name));
-        if (!loop_is_element(b->dtype))
+        if (!dtype_is_element(b->dtype))
             return fail(c, "%.*s is %s", STR_ARG(b->name), dtype_name(b->dtype));
         if (b->kind == BUFFER_scratch && b->count < 1)
             return fail(c, "scratch %.*s has %" PRId64 " elements", STR_ARG(b->name), b->count);
@@ -433,7 +403,7 @@ static bool check_buffers(Check *c)
 static bool check_kernel(Check *c)
 {
     const Kernel *k = c->k;
-    if (!loop_is_identifier(k->name))
+    if (!str_is_identifier(k->name))
         return fail(c, "the name is no C identifier");
     if (k->var_names.n != k->nvars)
         return fail(c, "there are %zu names for %" PRIu32 " variables", k->var_names.n, k->nvars);

@@ -89,7 +89,7 @@ static bool check_io(Check *c, Map *names, const ProgramIo *io, const char *what
 {
     if (!check_name(c, names, io->name, what))
         return false;
-    if (!loop_is_element(io->dtype))
+    if (!dtype_is_element(io->dtype))
         return fail(c, "%s %.*s is %s", what, STR_ARG(io->name), dtype_name(io->dtype));
     for (size_t i = 0; i < io->rank; i++) {
         if (!check_size(c, io->shape[i], "a size", io->name))
@@ -132,7 +132,7 @@ static bool check_memory(Check *c)
         const Constant *constant = &c->p->constants.items[i];
         if (!check_name(c, &names, constant->name, "constant"))
             return false;
-        if (!loop_is_element(constant->dtype) || constant->layout.len == 0)
+        if (!dtype_is_element(constant->dtype) || constant->layout.len == 0)
             return fail(c, "constant %.*s has no layout or is %s", STR_ARG(constant->name),
                         dtype_name(constant->dtype));
         for (size_t j = 0; j < constant->rank; j++) {
@@ -143,7 +143,7 @@ static bool check_memory(Check *c)
     }
     for (size_t i = 0; i < c->p->buffers.n; i++) {
         const ArenaBuffer *b = &c->p->buffers.items[i];
-        if (!loop_is_element(b->dtype))
+        if (!dtype_is_element(b->dtype))
             return fail(c, "buffer %zu is %s", i, dtype_name(b->dtype));
         if (!check_size(c, b->count, "the buffer's size", b->name))
             return false;

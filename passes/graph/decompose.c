@@ -6,8 +6,8 @@
 //   triangle x         →  select(iota(rows)[:, new] >= iota(columns), x, 0)
 //   pad x              →  concat of fills and x
 //   repeat x           →  reshape of a broadcast
-//   pool x             →  reductions over windows; partial windows at the end one by one,
-//   concatenated
+//   pool x             →  reductions over windows, concatenated with the partial windows' at the
+//                         end, one by one
 //
 // Requires any graph; establishes core operations. A length that decides how many windows are
 // partial must be fixed.
@@ -140,12 +140,10 @@ static Node *decompose_pool(Decompose *d, const Node *node, Node *x)
     int64_t npartial;
     if (!size_is_int(size_simplify(d->arena, size_sub(d->arena, count, full), d->b->graph->facts),
                      &npartial)) {
-        Str text = size_text(d->arena, n);
-        diag_error(
-            d->cx->dx, node->at,
-            "whether the last window over %.*s members is whole depends on sizes that are free: "
-            "fix them with --seq N or --set NAME=N",
-            STR_ARG(text));
+        diag_error(d->cx->dx, node->at,
+                   "whether the last window over %.*s members is whole is not known: fix it with "
+                   "%.*s",
+                   STR_ARG(size_text(d->arena, n)), STR_ARG(ir_flags(d->arena, n)));
         d->failed = true;
         return x;
     }

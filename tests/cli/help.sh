@@ -13,6 +13,9 @@ for command in build run params options import inspect dump opt; do
     is_silent
     prints "usage: sluice $command "
     prints "  sluice $command "
+    case $(sed -n 1p ../stdout.txt) in
+    *SPEC*) prints 'SPEC is one of' ;;
+    esac
     cp ../stdout.txt help.txt
     status 0 help $command
     same help.txt ../stdout.txt

@@ -33,6 +33,25 @@ status 0 run other.so --random-input 1 --size seq=6
 status 1 run other.so --random-input 1 --size seq=5
 says 'seq is not 5'
 
+# What a kernel cannot leave free, and windows of which the last may be whole or not.
+cat >fixed.slu <<'END'
+model rows() {
+    input x: f32[batch, n, 8]
+    output z = softmax(x @ transpose(x)) @ x
+}
+model windows() {
+    input x: f32[batch, n, 8]
+    check n >= 2, "n is at least 2"
+    output z = pool(x, size: 2, mode: "max")
+}
+END
+for model in rows windows; do
+    status 1 build fixed.slu:$model -o x.so
+    says '--set n=N'
+    [ "$(grep -c error: ../stderr.txt)" = 1 ] || fail "$model without n: not one error"
+    status 0 build fixed.slu:$model --set n=5 -o x.so
+done
+
 for layout in L2H64 B2-2H64; do
     status 1 build $layout --random 1 -o x.so
     says '--seq N'

@@ -104,10 +104,9 @@ static size_t bind_symbols(const Graph *g, const GoldenTensors *inputs, SizeBind
         const Node *node = g->nodes.items[i];
         const GoldenTensor *t = node->op == OP_input ? golden_find(inputs, node->attr.name) : NULL;
         for (size_t k = 0; t && k < node->type.rank; k++) {
-            const Size *s = node->type.shape[k];
-            bool alone = s->nterms == 1 && s->terms[0].natoms == 1 && s->terms[0].factor == 1;
-            if (alone && n < 8) {
-                out[n++] = (SizeBinding){s->terms[0].atoms[0]->symbol, t->shape[k]};
+            Str name;
+            if (n < 8 && size_is_symbol(node->type.shape[k], &name)) {
+                out[n++] = (SizeBinding){name, t->shape[k]};
             }
         }
     }

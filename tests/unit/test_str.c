@@ -291,6 +291,25 @@ static void test_the_nearest_name(void **state)
     assert_int_equal(str_nearest((Str){longest, 65}, &name, 1).len, 0);
 }
 
+static void test_identifiers(void **state)
+{
+    (void)state;
+    assert_true(str_is_identifier(STR("x")));
+    assert_true(str_is_identifier(STR("_aZ09")));
+    assert_false(str_is_identifier(STR("")));
+    assert_false(str_is_identifier(STR("9x")));
+    assert_false(str_is_identifier(STR("a.b")));
+    assert_false(str_is_identifier(STR("\xc3\xa9")));
+}
+
+static void test_hints(void **state)
+{
+    (void)state;
+    const Str names[] = {STR("dense"), STR("softmax")};
+    assert_text(str_hint(arena, STR("dens"), names, 2), "; did you mean `dense`?");
+    assert_text(str_hint(arena, STR("conv"), names, 2), "");
+}
+
 static void test_buffers_grow(void **state)
 {
     (void)state;
@@ -362,6 +381,8 @@ int main(void)
         cmocka_unit_test(test_any_double_reads_back),
         cmocka_unit_test(test_the_locale_does_not_matter),
         cmocka_unit_test(test_the_nearest_name),
+        cmocka_unit_test(test_identifiers),
+        cmocka_unit_test(test_hints),
         cmocka_unit_test(test_buffers_grow),
         cmocka_unit_test(test_quoting),
         cmocka_unit_test(test_words_of_a_shell),
