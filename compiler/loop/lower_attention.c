@@ -7,8 +7,10 @@
 //     pack what leaves cannot read as it lies: Kᵀ, [V]
 //     blocks of rows {
 //       each product: block[rows, columns that these rows read] = A · B
-//       each row: whatever stands between the products, in passes over the row (lower_reduction.c),
-//       over the scores out[rows, E] = scores · V each row: epilogue, store
+//       each row: whatever stands between the products, in passes over the row
+//                 (lower_reduction.c), over the scores
+//       out[rows, E] = scores · V
+//       each row: epilogue, store
 //     }
 //   }
 //

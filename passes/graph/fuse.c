@@ -1,12 +1,15 @@
 // fuse: wraps nodes that one kernel computes together.
 //
-//   attention     scores = q @ k; softmax of what elementwise work makes of them; @ v; what is done
-//   to the result contraction   a product, and the elementwise work on its elements: bias,
-//   activation, residual reduction     reductions over one axis and the elementwise work around
-//   them: layer norm, softmax, pooled means elementwise   what is left
+//   attention     scores = q @ k, softmax of what elementwise work makes of them, @ v, and what is
+//                 done to the result
+//   contraction   a product, and the elementwise work on its elements: bias, activation, residual
+//   reduction     reductions over one axis and the elementwise work around them: layer norm,
+//                 softmax, pooled means
+//   elementwise   what is left
 //
-//   %2 = matmul %0, %1  %3 = add %2, %b  %4 = gelu %3   →   %2 = kernel contraction %0, %1, %b { …
-//   }  %3 = result %2
+//   %2 = matmul %0, %1
+//   %3 = add %2, %b             →   %2 = kernel contraction %0, %1, %b { … }
+//   %4 = gelu %3                    %3 = result %2
 //
 // A value that somebody outside needs is one more result. A copy that only puts the axes of a
 // result in another order is taken in: the result is stored in its reader's order. Requires

@@ -2,9 +2,11 @@
 // the model that no kernel stores under its own name (an input, a constant, a number, a view, a
 // value that is an output already) is copied by a region of its own.
 //
-//   %2 = exp %0   output "y" = %2   output "z" = %2
-//   → %2 = kernel elementwise %0 { exp }  %3 = result %2  %4 = kernel elementwise %3 { copy }  %5 =
-//   result %4 …
+//   %2 = exp %0          →   %2 = kernel elementwise %0 { exp }
+//   output "y" = %2          %3 = result %2
+//   output "z" = %2          %4 = kernel elementwise %3 { copy }
+//                            %5 = result %4
+//                            output "y" = %3   output "z" = %5
 //
 // Requires constants; establishes that the top level holds inputs, constants, kernels and their
 // results alone. Linear.

@@ -1,9 +1,12 @@
 // trim: columns of a product that no view reads are not computed, and the first that is read
 // becomes the first.
 //
-//   %2 = matmul %0, %1 : f32[8, 16]   %3 = view %2 {strides = [14, 1], offset = 16} : f32[8, 8]
-//   (rel_shift, shift 2) → %1' = view %1 {…, offset = 2} : f32[E, 14… ]  %2 = matmul %0, %1'  %3 =
-//   view %2 {…, offset = 14}
+//   %2 = matmul %0, %1 : f32[4, 12]
+//   %3 = view %2 {strides = [11, 1], offset = 5} : f32[4, 3]
+//     →
+//   %2 = view %1 {strides = [12, 1], offset = 2} : f32[8, 6]
+//   %3 = matmul %0, %2 : f32[4, 6]
+//   %4 = view %3 {strides = [5, 1], offset = 3} : f32[4, 3]
 //
 // Requires views; establishes that a product read through views of rows alone has no column too
 // many. Touches no other product. Linear.
