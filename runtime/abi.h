@@ -2,9 +2,8 @@
  * its kernels are called. Shared by the code generator and the runtime; standalone; versioned as if
  * it were a schema.
  *
- * A model exports one function, `sluice_model_query` (statically linked ones prefix it with the
- * model's name and `_`). It answers with a table in read-only data, or with NULL if the table's
- * version is over what the caller knows:
+ * A model exports one function, `sluice_model_query`. It answers with a table in read-only data, or
+ * with NULL if the table's version is over what the caller knows:
  *
  *   model ─▶ variants (needed CPU features) ─▶ entries ─▶ steps ─▶ operands
  *

@@ -159,9 +159,8 @@ typedef struct SlOpenOptions {
 SL_API SlStatus sl_model_open(const char *path, const SlOpenOptions *options, SlModel **model,
                               SlError *error);
 
-/* The same for a model that is linked into the program: `query` is its NAME_sluice_model_query,
- * which its header declares. Weights that are not in the table's code come from `weights` or
- * `weights_file`. */
+/* The same for a table that the program has already: `query` is the function that a model exports
+ * (abi.h). Weights that are not in the table's code come from `weights` or `weights_file`. */
 SL_API SlStatus sl_model_from_query(const struct SlAbiModel *(*query)(uint32_t max_abi),
                                     const SlOpenOptions *options, SlModel **model, SlError *error);
 

@@ -36,8 +36,6 @@ typedef enum CodegenKind {
 
 typedef struct CodegenOutput {
     CodegenKind kind;
-    Str prefix; // what stands before SL_QUERY_NAME in the exported function's name; empty in a
-                // shared object
 } CodegenOutput;
 
 // Appends the program's code to `out`: the same bytes for the same arguments. The program is

@@ -16,7 +16,7 @@ bool codegen_emit(Arena *arena, Diag *dx, const Program *program, const Artefact
     for (size_t i = 0; i < program->kernels.n; i++) {
         kernels[i] = kernel_gen(&g, program, program->kernels.items[i]);
     }
-    table_gen(&g, program, info, output->prefix, kernels);
+    table_gen(&g, program, info, kernels);
     bool ok = gen_output(&g, dx, output->kind, out);
     gen_destroy(&g);
     return ok;

@@ -427,16 +427,14 @@ static LLVMValueRef model_constant(TableGen *t)
 }
 
 // The exported function: the table, unless it is newer than the caller.
-static void gen_query(TableGen *t, LLVMValueRef model, Str prefix)
+static void gen_query(TableGen *t, LLVMValueRef model)
 {
     Gen *g = t->g;
-    Str name = str_format(g->arena, "%.*s" SL_QUERY_NAME, STR_ARG(prefix));
     LLVMTypeRef type = LLVMFunctionType(g->ptr, &g->i32, 1, false);
-    const char *cstr = str_cstr(g->arena, name);
-    if (LLVMGetNamedFunction(g->module, cstr)) {
-        die("a kernel is called %s", cstr);
+    if (LLVMGetNamedFunction(g->module, SL_QUERY_NAME)) {
+        die("a kernel is called " SL_QUERY_NAME);
     }
-    LLVMValueRef fn = LLVMAddFunction(g->module, cstr, type);
+    LLVMValueRef fn = LLVMAddFunction(g->module, SL_QUERY_NAME, type);
     gen_add_attribute(g, fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "nounwind", 0);
     LLVMPositionBuilderAtEnd(g->builder, LLVMAppendBasicBlockInContext(g->context, fn, "entry"));
     LLVMValueRef ours = LLVMConstInt(g->i32, SL_ABI_VERSION, false);
@@ -444,8 +442,7 @@ static void gen_query(TableGen *t, LLVMValueRef model, Str prefix)
     LLVMBuildRet(g->builder, gen_select(g, is_new, LLVMConstNull(g->ptr), model));
 }
 
-void table_gen(Gen *g, const Program *program, const ArtefactInfo *info, Str prefix,
-               LLVMValueRef *kernels)
+void table_gen(Gen *g, const Program *program, const ArtefactInfo *info, LLVMValueRef *kernels)
 {
     TableGen t = {.g = g,
                   .program = program,
@@ -454,13 +451,12 @@ void table_gen(Gen *g, const Program *program, const ArtefactInfo *info, Str pre
                   .insts = {.arena = g->arena},
                   .exprs = {.arena = g->arena},
                   .texts = {.arena = g->arena}};
-    // Expressions refer to their code before all of it is there: a stand-in takes its place so
-    // long.
+    // Expressions refer to their code before all of it is there: until then to a stand-in.
     t.code = LLVMAddGlobal(g->module, g->i8, "");
     LLVMValueRef model = model_constant(&t);
     LLVMValueRef bytes = byte_array(g, t.insts.ptr, t.insts.len);
     LLVMValueRef code = add_constant(g, bytes, "code", 8);
     LLVMReplaceAllUsesWith(t.code, code);
     LLVMDeleteGlobal(t.code);
-    gen_query(&t, model, prefix);
+    gen_query(&t, model);
 }

@@ -5,9 +5,7 @@
 
 #include "codegen/llvm.h"
 
-// kernels: [program->kernels.n] their functions. The exported function is called prefix +
-// SL_QUERY_NAME.
-void table_gen(Gen *g, const Program *program, const ArtefactInfo *info, Str prefix,
-               LLVMValueRef *kernels);
+// kernels: [program->kernels.n] their functions. The exported function is called SL_QUERY_NAME.
+void table_gen(Gen *g, const Program *program, const ArtefactInfo *info, LLVMValueRef *kernels);
 
 #endif

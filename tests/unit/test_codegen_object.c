@@ -319,20 +319,6 @@ static void test_same_input_same_bytes(void **state)
     arena_destroy(a);
 }
 
-static void test_prefix_of_the_exported_name(void **state)
-{
-    (void)state;
-    Arena *a = arena_create();
-    Diag *dx = diag_create(a);
-    CodegenTarget target = native_target(a, "x86-64-v3", NULL);
-    CodegenOutput output = {CODEGEN_asm, STR("funnel_")};
-    ArtefactInfo info = {0};
-    Buf out = {.arena = a};
-    assert_true(codegen_emit(a, dx, full_program(a), &info, &target, &output, &out));
-    assert_non_null(strstr(out.ptr, ".globl\tfunnel_sluice_model_query\n"));
-    arena_destroy(a);
-}
-
 static void test_llvm_text_names_the_target(void **state)
 {
     (void)state;
@@ -475,7 +461,6 @@ int main(void)
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_symbols_and_sections),
         cmocka_unit_test(test_same_input_same_bytes),
-        cmocka_unit_test(test_prefix_of_the_exported_name),
         cmocka_unit_test(test_llvm_text_names_the_target),
         cmocka_unit_test(test_leaves_do_not_spill),
         cmocka_unit_test(test_the_leaf_is_lean),
