@@ -12,6 +12,8 @@ alone. Changes are made in order:
   shape=NAME:2,3     gives a tensor another shape, of as many elements as that has
   type=NAME:F64      stores it in another type
   extra=NAME:I64:2,3 adds a tensor of zeros
+  first=NAME:U8:1    the same in front of all others
+  pad=N              puts N blanks behind the header
 """
 
 import json
@@ -19,7 +21,7 @@ import random
 import struct
 import sys
 
-FORMATS = {"F32": "f", "F64": "d", "F16": "e", "I64": "q"}
+FORMATS = {"F32": "f", "F64": "d", "F16": "e", "I64": "q", "U8": "B", "F8_E4M3": "b", "X9": "b"}
 
 
 def count(shape):
@@ -46,9 +48,10 @@ def change(tensors, what, argument):
             renamed[name] = tensor
         return renamed
     name, *rest = argument.split(":")
-    if what == "extra":
+    if what in ("extra", "first"):
         shape = [int(s) for s in rest[1].split(",") if s]
-        tensors[name] = [rest[0], shape, [0] * count(shape)]
+        added = {name: [rest[0], shape, [0] * count(shape)]}
+        return {**tensors, **added} if what == "extra" else {**added, **tensors}
     elif what == "drop":
         del tensors[name]
     elif what == "move":
@@ -77,26 +80,30 @@ def read(params):
     return tensors
 
 
-def write(path, tensors):
+def write(path, tensors, padding=0):
     header, blob = {}, b""
     for name, (dtype, shape, values) in tensors.items():
         kind = FORMATS[dtype]
-        values = [int(v) if kind == "q" else v for v in values]
+        values = values if kind in "fde" else [int(v) for v in values]
         piece = struct.pack("<%d%s" % (len(values), kind), *values)
         header[name] = {"dtype": dtype, "shape": shape,
                         "data_offsets": [len(blob), len(blob) + len(piece)]}
         blob += piece
-    text = json.dumps(header).encode()
+    text = json.dumps(header).encode() + b" " * padding
     with open(path, "wb") as f:
         f.write(struct.pack("<Q", len(text)) + text + blob)
 
 
 def main(params, path, *changes):
     tensors = read(params)
+    padding = 0
     for c in changes:
         what, _, argument = c.partition("=")
-        tensors = change(tensors, what, argument)
-    write(path, tensors)
+        if what == "pad":
+            padding = int(argument)
+        else:
+            tensors = change(tensors, what, argument)
+    write(path, tensors, padding)
 
 
 if __name__ == "__main__":

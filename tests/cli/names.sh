@@ -42,6 +42,12 @@ says '2 tensors are not used: cls.predictions.bias, cls.seq_relationship.weight'
 equal
 checkpoint old prefix=bert. $heads
 build 0
+says 'its names begin with `bert.`'
+says '2 tensors are not used: cls.predictions.bias, cls.seq_relationship.weight'
+equal
+checkpoint old $heads
+build 0
+says '2 tensors are not used: cls.predictions.bias, cls.seq_relationship.weight'
 equal
 # A base under another architecture's name; a pooler that the model leaves out.
 checkpoint prefix=electra.
@@ -68,6 +74,12 @@ says 'its names lack the `bert.`'
 equal
 
 # A buffer that some files have, of any type and shape; scalars and tensors without elements.
+for buffer in I64:1,6 I64:6 I64: F32:3,0 X9:5; do
+    checkpoint extra=bert.embeddings.position_ids:$buffer
+    build 0
+    says '1 tensor is not used: bert.embeddings.position_ids'
+    equal
+done
 checkpoint extra=bert.embeddings.position_ids:I64:1,6 extra=a:F32: extra=b:F32:2,0
 build 0
 says '3 tensors are not used: bert.embeddings.position_ids, a, b'
@@ -142,6 +154,34 @@ says 'another shape: bert.encoder.layer.0.intermediate.dense.weight : f32[16, 8]
 says 'another type: bert.encoder.layer.0.intermediate.dense.bias : f32[16], but it is I64[16]'
 [ "$(wc -l <../stderr.txt)" -eq 6 ] || fail 'not one line for each'
 
+# Each of them, of every kind, missing alone; nothing is ever made up. The second layer is as the
+# first.
+for name in $(python3 -c 'import json
+for p in json.load(open("params.json"))["parameters"]:
+    print(p["name"] if ".layer.1." not in p["name"] else "")'); do
+    checkpoint drop=$name
+    build 1
+    says "does not hold 1 of the model's"
+    says "missing: $name : f32["
+done
+
+# Types that are no numbers of ours, by name; the size of one that nobody knows is not guessed.
+for type in F8_E4M3 X9 U8; do
+    checkpoint type=cls.predictions.bias:$type
+    build 1
+    says "another type: cls.predictions.bias : f32[11], but it is $type[11] there"
+done
+
+# Data at any address: a byte before all others, and headers of any length.
+for n in 0 1 3 31 62; do
+    checkpoint first=byte:U8:1 pad=$n
+    build 0
+    says '1 tensor is not used: byte'
+    equal
+done
+status 0 inspect m.so --show weights
+awk '$1 % 64 { bad = 1 } END { exit bad || NR == 0 }' ../stdout.txt || fail 'constants not aligned'
+
 # What may have been meant: a name like it, a prefix that nobody knows.
 checkpoint move=cls.predictions.bias:cls.prediction.bias
 build 1
@@ -188,4 +228,30 @@ mv m.so want.so
 checkpoint strip=funnel. move=embeddings.word_embeddings.weight:lm_head.weight
 build 0
 equal
+
+# Very many tensors: linear, also where something is missing.
+checkpoint
+many() { # what is left out of the model's own
+    python3 -B - "$here" "$1" <<'END' || fail many
+import sys
+sys.path.insert(0, sys.argv[1])
+import tensors
+own = tensors.read("w.safetensors")
+own.pop(sys.argv[2], None)
+own.update(("layers.%d.weight" % i, ["U8", [1], [0]]) for i in range(200000))
+tensors.write("many.safetensors", own)
+END
+}
+spec=funnel.slu:lm
+checkpoint
+many none
+begin=$(date +%s)
+status 0 build $spec --seq 4 --weights many.safetensors -o m.so
+says '200000 tensors are not used: '
+equal
+many lm_head.bias
+status 1 build $spec --seq 4 --weights many.safetensors -o m.so
+says 'missing: lm_head.bias : f32[11]'
+seconds=$(($(date +%s) - begin))
+[ $seconds -le 60 ] || fail "200000 tensors took $seconds seconds"
 finish
