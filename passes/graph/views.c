@@ -1,5 +1,6 @@
 // views: movement becomes strided views of contiguous tensors, and views of views one view. What no
-// view can say is a `copy` of a view, visible in the text.
+// view can say is a `copy` of a view, visible in the text; so is a gather's table of plain numbers,
+// which is read from memory.
 //
 //   %1 = reshape %0 : f32[B, S, 12, 64]   %2 = permute %1 {axes = [0, 2, 1, 3]}
 //   → %1 = view %0 {strides = [768 * S, 64, 768, 1], offset = 0} : f32[B, 12, S, 64]
@@ -217,6 +218,11 @@ static bool reshape(Views *v, const Node *node, const View *x, View *y)
 
 // ---- the pass ----
 
+static bool is_number(const Node *node)
+{
+    return node->op == OP_fill || node->op == OP_iota || node->op == OP_size;
+}
+
 static View see(Views *v, const Node *node)
 {
     const View *x = &v->views[node->nargs ? node->args[0]->id : 0];
@@ -243,6 +249,9 @@ static View see(Views *v, const Node *node)
     Rewrite *rw = &v->rw;
     for (size_t i = 0; i < node->nargs; i++) {
         rw->now[node->args[i]->id] = as_node(v, node->args[i]);
+    }
+    if (node->op == OP_gather && is_number(x->base)) {
+        rw->now[node->args[0]->id] = copied(v, node->args[0]).node;
     }
     return view_of(v, rewrite_copy(rw, node));
 }
