@@ -9,6 +9,8 @@
 #include <assert.h>
 #include <string.h>
 
+_Static_assert(LOOP_ALIGN == SL_ABI_ALIGN, "kernels rely on what the runtime aligns");
+
 // Bytes of a constant, some of which are the address of another one.
 typedef struct Pointer {
     size_t at;

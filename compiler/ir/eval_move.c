@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-enum { PANEL = 16 }; // columns of the layout P16
-
 // ---- strided copies ----
 
 const int64_t *eval_strides(Arena *arena, const int64_t *shape, size_t rank)
@@ -433,18 +431,18 @@ bool eval_pack(Eval *ev, const Node *node, Value *out)
     int64_t nrows = x->shape[x->rank - 2];
     int64_t ncols = x->shape[x->rank - 1];
     int64_t nmatrices = x->count / (nrows * ncols);
-    int64_t npanels = (ncols + PANEL - 1) / PANEL;
-    if (out->t.count != nmatrices * npanels * nrows * PANEL) {
+    int64_t npanels = (ncols + IR_PANEL - 1) / IR_PANEL;
+    if (out->t.count != nmatrices * npanels * nrows * IR_PANEL) {
         return eval_misfit(ev, node);
     }
     double *to = out->t.data;
     for (int64_t i = 0; i < nmatrices * npanels; i++) {
-        int64_t first = i % npanels * PANEL;
-        int64_t width = ncols - first < PANEL ? ncols - first : PANEL;
-        for (int64_t k = 0; k < nrows; k++, to += PANEL) {
+        int64_t first = i % npanels * IR_PANEL;
+        int64_t width = ncols - first < IR_PANEL ? ncols - first : IR_PANEL;
+        for (int64_t k = 0; k < nrows; k++, to += IR_PANEL) {
             memcpy(to, x->data + (i / npanels * nrows + k) * ncols + first,
                    (size_t)width * sizeof(double));
-            memset(to + width, 0, (size_t)(PANEL - width) * sizeof(double));
+            memset(to + width, 0, (size_t)(IR_PANEL - width) * sizeof(double));
         }
     }
     return true;

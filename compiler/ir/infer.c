@@ -743,9 +743,10 @@ static bool infer_pack(Call *c)
         shape[i] = x->shape[i];
     }
     const Size *columns = x->shape[x->rank - 1];
-    shape[x->rank - 2] = size_div(c->arena, size_add(c->arena, columns, number(c, 15)), 16);
+    shape[x->rank - 2] =
+        size_div(c->arena, size_add(c->arena, columns, number(c, IR_PANEL - 1)), IR_PANEL);
     shape[x->rank - 1] = x->shape[x->rank - 2];
-    shape[x->rank] = number(c, 16);
+    shape[x->rank] = number(c, IR_PANEL);
     return true;
 }
 

@@ -53,6 +53,8 @@ typedef enum KernelClass {
     KERNEL_count
 } KernelClass;
 
+#define IR_PANEL 16 // columns of a panel of the layout P16
+
 typedef enum PoolMode { POOL_mean, POOL_max, POOL_min } PoolMode;
 
 typedef struct Graph Graph;

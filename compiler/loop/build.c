@@ -4,8 +4,6 @@
 #include "base/diag.h"
 #include "loop/program.h"
 
-#define SCRATCH_ALIGN 64
-
 Kernel *kernel_create(Arena *arena, Str name)
 {
     Kernel *k = arena_new(arena, Kernel, 1);
@@ -309,8 +307,8 @@ int64_t kernel_scratch_offset(const Kernel *k, uint32_t buffer)
         const Buffer *b = &k->buffers.items[i];
         int64_t bytes;
         if (__builtin_mul_overflow(b->count, (int64_t)dtype_bytes(b->dtype), &bytes) ||
-            __builtin_add_overflow(bytes, SCRATCH_ALIGN - 1, &bytes) ||
-            __builtin_add_overflow(bytes / SCRATCH_ALIGN * SCRATCH_ALIGN, end, &end))
+            __builtin_add_overflow(bytes, LOOP_ALIGN - 1, &bytes) ||
+            __builtin_add_overflow(bytes / LOOP_ALIGN * LOOP_ALIGN, end, &end))
             return INT64_MAX;
     }
     return end;
@@ -321,7 +319,7 @@ int64_t kernel_scratch_bytes(const Kernel *k)
     if (k->buffers.n == k->noperands)
         return 0;
     int64_t end = kernel_scratch_offset(k, (uint32_t)k->buffers.n);
-    return end > INT64_MAX - SCRATCH_ALIGN ? INT64_MAX : end + SCRATCH_ALIGN;
+    return end > INT64_MAX - LOOP_ALIGN ? INT64_MAX : end + LOOP_ALIGN;
 }
 
 Program *program_create(Arena *arena, Str name)

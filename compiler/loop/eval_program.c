@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARENA_ALIGN 64
-
 typedef struct Block {
     void *data;
     int64_t count; // elements
@@ -50,7 +48,7 @@ static bool find_bytes(Run *r, int64_t count, DType dtype, size_t *out)
 {
     int64_t bytes;
     if (count < 0 || __builtin_mul_overflow(count, (int64_t)dtype_bytes(dtype), &bytes) ||
-        bytes > INT64_MAX - ARENA_ALIGN)
+        bytes > INT64_MAX - LOOP_ALIGN)
         return fail(r, "%" PRId64 " elements are no buffer", count);
     *out = (size_t)bytes;
     return true;
@@ -58,8 +56,8 @@ static bool find_bytes(Run *r, int64_t count, DType dtype, size_t *out)
 
 static void *get_block(Run *r, size_t bytes)
 {
-    size_t whole = (bytes / ARENA_ALIGN + 1) * ARENA_ALIGN;
-    void *out = aligned_alloc(ARENA_ALIGN, whole);
+    size_t whole = (bytes / LOOP_ALIGN + 1) * LOOP_ALIGN;
+    void *out = aligned_alloc(LOOP_ALIGN, whole);
     if (out)
         memset(out, 0xff, whole);
     else
@@ -122,7 +120,7 @@ static bool open_buffer(Run *r, size_t i)
     int64_t offset;
     if (!find_size(r, r->p->arena_bytes, &arena_bytes) || !find_size(r, b->offset, &offset))
         return false;
-    if (offset < 0 || offset % ARENA_ALIGN != 0 || offset > arena_bytes ||
+    if (offset < 0 || offset % LOOP_ALIGN != 0 || offset > arena_bytes ||
         bytes > (size_t)(arena_bytes - offset))
         return fail(r, "buffer %zu lies at %" PRId64 " in an arena of %" PRId64, i, offset,
                     arena_bytes);

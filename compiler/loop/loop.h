@@ -29,6 +29,10 @@
 #include "base/vec.h"
 #include "loop/target.h"
 
+// Bytes: where scratch, buffers of the arena and constants begin, and as many readable ones follow
+// the last, for whole vectors (SL_ABI_ALIGN in a model).
+#define LOOP_ALIGN 64
+
 typedef struct Expr Expr;
 typedef struct Stmt Stmt;
 typedef VEC(Stmt *) Stmts;
@@ -66,9 +70,8 @@ typedef struct Buffer {
     BufferKind kind;
     Str name;
     DType dtype;
-    bool written; // operand: the kernel stores to it
-    int64_t
-        count; // scratch: elements; starts at a multiple of 64 bytes and 64 readable bytes follow
+    bool written;  // operand: the kernel stores to it
+    int64_t count; // scratch: elements
 } Buffer;
 
 // An element of a buffer.
@@ -222,9 +225,10 @@ void stmt_reduce(Arena *a, Stmt *loop, Value id, Scalar fn, double start, const 
 
 // The number of parts: the product of the outermost parallel loops' extents.
 const Size *kernel_parts(const Kernel *k);
-// Where a scratch buffer lies, in bytes from the beginning of the scratch; a multiple of 64.
+// Where a scratch buffer lies, in bytes from the beginning of the scratch; a multiple of
+// LOOP_ALIGN.
 int64_t kernel_scratch_offset(const Kernel *k, uint32_t buffer);
-// Of all buffers, with the 64 bytes of slack behind the last; 0 if there are none, INT64_MAX if
+// Of all buffers, with the LOOP_ALIGN bytes behind the last; 0 if there are none, INT64_MAX if
 // that is too much.
 int64_t kernel_scratch_bytes(const Kernel *k);
 

@@ -1,7 +1,10 @@
 // From a graph of kernel regions to a program: inputs, outputs, checks and symbols, a step for each
 // region, and the constants in the layouts that their readers want.
 #include "loop/lower.h"
+#include "base/ints.h"
 #include "loop/lower_region.h"
+
+_Static_assert(TILE_COLS == IR_PANEL, "leaves read the panels that pack makes");
 
 // ---- loops ----
 
@@ -75,6 +78,8 @@ bool region_fixed(Region *r, const Size *size, const char *what, int64_t *out)
                STR_ARG(size_text(r->arena, size)), STR_ARG(ir_flags(r->arena, size)));
     return false;
 }
+
+int64_t region_panels(int64_t columns) { return int_ceil_div(columns, TILE_COLS); }
 
 // ---- regions ----
 

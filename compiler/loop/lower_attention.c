@@ -48,8 +48,6 @@ typedef struct Attention {
     bool failed;
 } Attention;
 
-static int64_t panels_for(int64_t columns) { return (columns + TILE_COLS - 1) / TILE_COLS; }
-
 // ---- products of one block ----
 
 typedef struct Block {
@@ -200,7 +198,7 @@ static void emit_block(Attention *at, Stmts *to, Affine first, int64_t height, A
                    .row = term->row};
         // Rows behind come in whole blocks, so that they move the window by whole panels.
         b.panel = affine_scale(a, behind, size_int(a, term->back));
-        b.panels = panels_for(term->columns + term->back * (height - 1));
+        b.panels = region_panels(term->columns + term->back * (height - 1));
         b.reads_a = true;
         product_row_tiles(r, to, size_int(a, height), emit_rows, &b);
     }
@@ -212,7 +210,7 @@ static void emit_block(Attention *at, Stmts *to, Affine first, int64_t height, A
                .product = &at->values,
                .first = first,
                .panel = affine_int(a, 0),
-               .panels = panels_for(at->values.n),
+               .panels = region_panels(at->values.n),
                .scratch = at->out,
                .row = at->out_row};
     product_row_tiles(r, to, size_int(a, height), emit_rows, &b);
@@ -318,13 +316,13 @@ static void make_room(Attention *at)
     int64_t height = at->nrows < BLOCK_ROWS ? at->nrows : BLOCK_ROWS;
     for (size_t i = 0; i < at->nterms; i++) {
         Term *term = &at->terms[i];
-        term->row = panels_for(term->columns + term->back * (height - 1)) * TILE_COLS;
+        term->row = region_panels(term->columns + term->back * (height - 1)) * TILE_COLS;
         term->scratch = kernel_add_scratch(k, STR("scores"), DT_f32, height * term->row);
         term->product.pack_columns = term->product.n;
     }
-    at->weight_row = panels_for(at->nkeys) * TILE_COLS;
+    at->weight_row = region_panels(at->nkeys) * TILE_COLS;
     at->weights = kernel_add_scratch(k, STR("weights"), DT_f32, height * at->weight_row);
-    at->out_row = panels_for(at->values.n) * TILE_COLS;
+    at->out_row = region_panels(at->values.n) * TILE_COLS;
     at->out = kernel_add_scratch(k, STR("out"), DT_f32, height * at->out_row);
     at->values.pack_columns = at->values.n;
 }

@@ -60,8 +60,6 @@ void product_row_tiles(Region *r, Stmts *to, const Size *rows, TileBody body, vo
 
 // ---- B ----
 
-static int64_t panels_of(int64_t columns) { return (columns + TILE_COLS - 1) / TILE_COLS; }
-
 bool product_shape(Region *r, const Node *matmul, Product *p)
 {
     const Type *b = &matmul->args[1]->type;
@@ -112,7 +110,7 @@ static void use_packed(Region *r, Product *p, const Affine *lead)
 {
     const Node *b = p->node->args[1];
     Affine *index = b_index(r, p, lead);
-    int64_t matrix = panels_of(p->n) * p->k * TILE_COLS;
+    int64_t matrix = region_panels(p->n) * p->k * TILE_COLS;
     const Node *arg = b->op == OP_view ? b->args[0] : b;
     p->b = affine_int(r->arena, 0);
     const Size *step = size_int(r->arena, matrix);
@@ -149,7 +147,7 @@ void product_read_b(Region *r, Stmts *to, Product *p, const Affine *lead, Affine
     }
     if (p->pack_buffer == 0) {
         p->pack_buffer = kernel_add_scratch(r->kernel, STR("b"), DT_f32,
-                                            panels_of(p->pack_columns) * p->k * TILE_COLS);
+                                            region_panels(p->pack_columns) * p->k * TILE_COLS);
     }
     Pack pack = {.dst = {.buffer = p->pack_buffer, .at = affine_int(r->arena, 0)},
                  .src = src,
@@ -324,7 +322,7 @@ static void emit_epilogue(Contraction *c, Stmts *to, const RowTile *tile)
     }
     // The block's column is the index on the last axis less the tile's first: an axis of one member
     // has index 0.
-    int64_t c_row = panels_of(c->tile_columns) * TILE_COLS;
+    int64_t c_row = region_panels(c->tile_columns) * TILE_COLS;
     Affine first = affine_add(a, c->first, column);
     int64_t *stride = arena_new(a, int64_t, rank);
     stride[rank - 1] = 1;
@@ -348,7 +346,7 @@ static void emit_tile(void *ctx, Stmts *to, const RowTile *tile)
 {
     Contraction *c = ctx;
     Arena *a = c->r->arena;
-    int64_t panels = panels_of(c->tile_columns);
+    int64_t panels = region_panels(c->tile_columns);
     if (!c->rows_first) {
         product_read_a(c->r, to, &c->product, c->lead, c->row_axis, tile);
     }

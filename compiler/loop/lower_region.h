@@ -89,6 +89,8 @@ Stmt *loop_new(Region *r, LoopTag tag, const char *name, const Size *extent);
 // Its variable as an index.
 Affine loop_index(Region *r, const Stmt *loop);
 
+// How many panels hold so many columns.
+int64_t region_panels(int64_t columns);
 // What combines two members of a reduction.
 Scalar region_reduce_function(const Node *node);
 

@@ -23,8 +23,6 @@
 
 #include <stdlib.h>
 
-#define PLACE_ALIGN 64
-#define ARENA_SLACK 64
 // Orders tried in a region: at most so many, fewer where buffers are so many that looking at their
 // pairs would take long.
 #define MOST_TRIES 500
@@ -112,9 +110,9 @@ static bool collect_regions(Arena *tmp, const Program *p, Regions *regions)
         const Size *factor;
         Item item = {.buffer = (uint32_t)i, .begin = lives[i].begin, .end = lives[i].end};
         if (!split_size(p->arena, bytes, &item.bytes, &factor) ||
-            item.bytes > INT64_MAX - PLACE_ALIGN)
+            item.bytes > INT64_MAX - LOOP_ALIGN)
             return false;
-        item.bytes = (item.bytes + PLACE_ALIGN - 1) / PLACE_ALIGN * PLACE_ALIGN;
+        item.bytes = (item.bytes + LOOP_ALIGN - 1) / LOOP_ALIGN * LOOP_ALIGN;
         Region *region = find_region(tmp, regions, factor);
         vec_push(tmp, &region->items, item);
     }
@@ -335,7 +333,7 @@ static bool lay_out(Arena *tmp, Program *p)
         }
         base = size_add(p->arena, base, size_scale(p->arena, region->factor, bytes));
     }
-    p->arena_bytes = size_add(p->arena, base, size_int(p->arena, ARENA_SLACK));
+    p->arena_bytes = size_add(p->arena, base, size_int(p->arena, LOOP_ALIGN));
     return p->arena_bytes != NULL;
 }
 
