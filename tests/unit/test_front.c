@@ -269,6 +269,14 @@ static void test_call_faults(void **state)
          "t.slu:1:42: error: exp: `x` must be a tensor, not \"a\"\n"},
         {"model m { input x: f32[2] output y = x + sqrt(-1.0) }",
          "t.slu:1:47: error: sqrt: the result is not a finite number\n"},
+    };
+    CHECK_FAULTS(faults);
+}
+
+static void test_expression_faults(void **state)
+{
+    (void)state;
+    static const Fault faults[] = {
         {"model m { input x: i32[2] output y = x + 1.5 output z = x + 3000000000 }",
          "t.slu:1:38: error: 1.5 does not fit among i32 values\n"
          "t.slu:1:57: error: 3000000000 does not fit among i32 values\n"},
@@ -796,13 +804,21 @@ static void test_options(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_library_faults), cmocka_unit_test(test_several),
-        cmocka_unit_test(test_model_faults),   cmocka_unit_test(test_call_faults),
-        cmocka_unit_test(test_limits),         cmocka_unit_test(test_long),
-        cmocka_unit_test(test_small_stack),    cmocka_unit_test(test_files),
-        cmocka_unit_test(test_many_files),     cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_library),        cmocka_unit_test(test_models),
-        cmocka_unit_test(test_settings),       cmocka_unit_test(test_options),
+        cmocka_unit_test(test_library_faults),
+        cmocka_unit_test(test_several),
+        cmocka_unit_test(test_model_faults),
+        cmocka_unit_test(test_call_faults),
+        cmocka_unit_test(test_expression_faults),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_small_stack),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_many_files),
+        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_library),
+        cmocka_unit_test(test_models),
+        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
