@@ -467,10 +467,9 @@ static const Stmts *gen_parts(KernelGen *k)
     Gen *g = k->g;
     VEC(const Stmt *) loops = {0};
     const Stmts *body = &k->kernel->body;
-    while (body->n == 1 && body->items[0]->kind == STMT_loop &&
-           body->items[0]->tag == LOOP_parallel) {
-        vec_push(g->arena, &loops, body->items[0]);
-        body = &body->items[0]->body;
+    for (const Stmt *s = stmts_parallel(body); s; s = stmts_parallel(body)) {
+        vec_push(g->arena, &loops, s);
+        body = &s->body;
     }
     scope_goto(k, 0);
     LLVMValueRef left = LLVMBuildZExt(g->builder, LLVMGetParam(k->fn, 1), g->i64, "part");

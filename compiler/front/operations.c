@@ -505,10 +505,9 @@ static Value run_window(OperationCall *c)
 
 static bool take_pool_mode(OperationCall *c, size_t i, PoolMode *out)
 {
-    static const char *const modes[] = {
-        [POOL_mean] = "mean", [POOL_max] = "max", [POOL_min] = "min"};
     for (PoolMode mode = POOL_mean; mode <= POOL_min; mode++) {
-        if (c->args[i].kind == VALUE_text && str_equal(c->args[i].text, str_from(modes[mode]))) {
+        Str name = str_from(pool_mode_name(mode));
+        if (c->args[i].kind == VALUE_text && str_equal(c->args[i].text, name)) {
             *out = mode;
             return true;
         }

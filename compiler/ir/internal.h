@@ -38,7 +38,6 @@ int op_arity(Op op); // IR_ANY_ARITY: one or more; a kernel may have none
 const AttrField *op_attributes(Op op, size_t *n);
 // Whether the text form shows such a field in braces: {name = value}.
 bool ir_in_braces(AttrKind kind);
-const char *pool_mode_name(PoolMode mode);
 
 // A call under inference. attr is a copy that inference may normalise (axes counted from the front,
 // sizes simplified).

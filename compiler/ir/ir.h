@@ -56,6 +56,7 @@ typedef enum KernelClass {
 #define IR_PANEL 16 // columns of a panel of the layout P16
 
 typedef enum PoolMode { POOL_mean, POOL_max, POOL_min } PoolMode;
+const char *pool_mode_name(PoolMode mode); // "mean"
 
 typedef struct Graph Graph;
 typedef struct Node Node;

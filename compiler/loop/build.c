@@ -288,15 +288,17 @@ void stmt_reduce(Arena *a, Stmt *loop, Value id, Scalar fn, double start, const 
 
 // ---- the kernel as a whole ----------------------------------------------------------------------
 
+const Stmt *stmts_parallel(const Stmts *body)
+{
+    const Stmt *s = body->n == 1 ? body->items[0] : NULL;
+    return s && s->kind == STMT_loop && s->tag == LOOP_parallel ? s : NULL;
+}
+
 const Size *kernel_parts(const Kernel *k)
 {
     const Size *parts = size_int(k->arena, 1);
-    const Stmts *body = &k->body;
-    while (body->n == 1 && body->items[0]->kind == STMT_loop &&
-           body->items[0]->tag == LOOP_parallel) {
-        parts = size_mul(k->arena, parts, body->items[0]->extent);
-        body = &body->items[0]->body;
-    }
+    for (const Stmt *s = stmts_parallel(&k->body); s; s = stmts_parallel(&s->body))
+        parts = size_mul(k->arena, parts, s->extent);
     return parts;
 }
 

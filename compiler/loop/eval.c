@@ -215,9 +215,7 @@ static void plan_loop(Run *r, PlanStmt *out, const Stmt *s, bool is_outer)
     r->extents[s->var] = out->extent;
     bool is_part = is_outer && s->tag == LOOP_parallel;
     out->body = plan_body(r, &s->body, is_part);
-    bool has_inner = s->body.n == 1 && s->body.items[0]->kind == STMT_loop &&
-                     s->body.items[0]->tag == LOOP_parallel;
-    out->begins_part = is_part && !has_inner;
+    out->begins_part = is_part && !stmts_parallel(&s->body);
     PlanReduction *reductions = arena_new(r->tmp, PlanReduction, s->reductions.n);
     for (size_t i = 0; i < s->reductions.n; i++) {
         reductions[i].reduction = &s->reductions.items[i];
@@ -564,9 +562,7 @@ bool kernel_eval(const Kernel *k, const SizeBinding *symbols, size_t nsymbols,
     r.memories = arena_new(tmp, Memory, k->buffers.n);
     open_memories(&r, operands, operand_counts);
     const PlanStmt *body = r.failed ? NULL : plan_body(&r, &k->body, true);
-    bool is_parallel = k->body.n == 1 && k->body.items[0]->kind == STMT_loop &&
-                       k->body.items[0]->tag == LOOP_parallel;
-    r.part = is_parallel ? 0 : 1;
+    r.part = stmts_parallel(&k->body) ? 0 : 1;
     if (!r.failed)
         run_body(&r, body, k->body.n);
     close_memories(&r);

@@ -223,6 +223,8 @@ Stmt *stmt_tile(Arena *a, Stmts *to, const Tile *tile);
 Stmt *stmt_pack(Arena *a, Stmts *to, const Pack *pack);
 void stmt_reduce(Arena *a, Stmt *loop, Value id, Scalar fn, double start, const Expr *update);
 
+// The parallel loop that a body is, and nothing else; NULL: it is something else.
+const Stmt *stmts_parallel(const Stmts *body);
 // The number of parts: the product of the outermost parallel loops' extents.
 const Size *kernel_parts(const Kernel *k);
 // Where a scratch buffer lies, in bytes from the beginning of the scratch; a multiple of

@@ -28,14 +28,6 @@ typedef struct Printer {
     int depth; // of indentation
 } Printer;
 
-static void print_size(Buf *buf, const Size *size)
-{
-    if (size)
-        size_print(buf, size);
-    else
-        buf_char(buf, '?');
-}
-
 // As a factor, or where a bare name would be a variable.
 static void print_factor(Buf *buf, const Size *size)
 {
@@ -44,7 +36,7 @@ static void print_factor(Buf *buf, const Size *size)
         return;
     }
     buf_char(buf, '(');
-    print_size(buf, size);
+    size_print(buf, size);
     buf_char(buf, ')');
 }
 
@@ -90,9 +82,9 @@ static void print_access_open(const Printer *p, const Access *access)
         buf_add(p->buf, STR(" + row("));
         print_expr(p, dyn->index);
         buf_add(p->buf, STR("; "));
-        print_size(p->buf, dyn->limit);
+        size_print(p->buf, dyn->limit);
         buf_add(p->buf, STR("; "));
-        print_size(p->buf, dyn->stride);
+        size_print(p->buf, dyn->stride);
         buf_char(p->buf, ')');
     }
 }
@@ -109,9 +101,9 @@ static void print_block(const Printer *p, const Access *access, const Size *firs
 {
     print_access_open(p, access);
     buf_add(p->buf, STR("; "));
-    print_size(p->buf, first);
+    size_print(p->buf, first);
     buf_add(p->buf, STR(", "));
-    print_size(p->buf, second);
+    size_print(p->buf, second);
     buf_char(p->buf, ']');
 }
 
@@ -131,7 +123,7 @@ static void print_expr(const Printer *p, const Expr *e)
     case EXPR_const: print_value(p->buf, e->dtype, e->value); return;
     case EXPR_size:
         buf_format(p->buf, "size %s (", dtype_name(e->dtype));
-        print_size(p->buf, e->size);
+        size_print(p->buf, e->size);
         buf_char(p->buf, ')');
         return;
     case EXPR_index:
@@ -167,7 +159,7 @@ static void print_tile(const Printer *p, const Tile *tile)
     buf_format(p->buf, " rows %" PRId64, tile->rows);
     if (tile->rows_left) {
         buf_add(p->buf, STR(" left "));
-        print_size(p->buf, tile->rows_left);
+        size_print(p->buf, tile->rows_left);
     }
     buf_format(p->buf, " panels %" PRId64 " k %" PRId64, tile->panels, tile->k);
 }
@@ -235,7 +227,7 @@ static void print_stmt(Printer *p, const Stmt *s)
         buf_format(p->buf, "%s ", tag_name(s->tag));
         print_var(p, s->var);
         buf_add(p->buf, STR(" in "));
-        print_size(p->buf, s->extent);
+        size_print(p->buf, s->extent);
         print_body(p, &s->body, s);
         break;
     case STMT_only:
@@ -293,7 +285,7 @@ static void print_named_shape(Buf *buf, Str name, DType dtype, const Size *const
     for (size_t i = 0; i < rank; i++) {
         if (i > 0)
             buf_add(buf, STR(", "));
-        print_size(buf, shape[i]);
+        size_print(buf, shape[i]);
     }
     buf_char(buf, ']');
 }
@@ -335,7 +327,7 @@ static void print_arena_buffer(Buf *buf, size_t index, const ArenaBuffer *b)
         buf_add(buf, STR(" slot"));
     if (b->offset) {
         buf_add(buf, STR(" at "));
-        print_size(buf, b->offset);
+        size_print(buf, b->offset);
     }
     buf_char(buf, '\n');
 }
@@ -382,9 +374,9 @@ static void print_heading(Buf *buf, const Program *p)
     for (size_t i = 0; i < p->checks.n; i++) {
         const ProgramCheck *c = &p->checks.items[i];
         buf_add(buf, STR("  check "));
-        print_size(buf, c->left);
+        size_print(buf, c->left);
         buf_format(buf, " %s ", size_op_text(c->op));
-        print_size(buf, c->right);
+        size_print(buf, c->right);
         buf_add(buf, STR(", "));
         buf_quoted(buf, c->text);
         buf_char(buf, '\n');
@@ -404,7 +396,7 @@ void program_print(Buf *buf, const Program *p)
         print_arena_buffer(buf, i, &p->buffers.items[i]);
     if (p->arena_bytes) {
         buf_add(buf, STR("  arena "));
-        print_size(buf, p->arena_bytes);
+        size_print(buf, p->arena_bytes);
         buf_char(buf, '\n');
     }
     for (size_t i = 0; i < p->kernels.n; i++)
