@@ -94,8 +94,8 @@ typedef struct SlAbiIo {
     SlAbiExpr slot; /* SL_IO_SLOT: byte offset in the arena of the copy that kernels read */
 } SlAbiIo;
 
-#define SL_OPERAND_INPUT                                                                           \
-    0u /* the caller's buffer, or the input's slot if it has one; `index` is its number */
+/* Whose memory an operand is; `index` is the number of the input or output. */
+#define SL_OPERAND_INPUT   0u /* the caller's buffer, or the input's slot if it has one */
 #define SL_OPERAND_OUTPUT  1u /* the caller's buffer */
 #define SL_OPERAND_ARENA   2u
 #define SL_OPERAND_WEIGHTS 3u

@@ -1,4 +1,4 @@
-// Maps from text to pointers, in order of insertion, linear-time. Any layer may include this.
+// Maps from text to pointers, in order of insertion. Any layer may include this.
 #ifndef SLUICE_BASE_MAP_H
 #define SLUICE_BASE_MAP_H
 

@@ -341,7 +341,8 @@ static LLVMValueRef lane_pointers(KernelGen *k, const Address *a, LLVMTypeRef el
     return LLVMBuildGEP2(g->builder, element, ptr, &index, 1, "");
 }
 
-static LLVMValueRef full_mask(const KernelGen *k)
+// The lanes in use.
+static LLVMValueRef live_mask(const KernelGen *k)
 {
     return gen_lane_mask(k->g, k->lanes.width, k->lanes.live);
 }
@@ -387,7 +388,7 @@ static LLVMValueRef load_lanes(KernelGen *k, const Address *a, Pattern pattern, 
     case PATTERN_scattered: break;
     }
     LLVMValueRef ptrs = lane_pointers(k, a, element);
-    LLVMValueRef args[] = {ptrs, LLVMConstInt(g->i32, unit, false), full_mask(k),
+    LLVMValueRef args[] = {ptrs, LLVMConstInt(g->i32, unit, false), live_mask(k),
                            LLVMConstNull(type)};
     return gen_call(g, "llvm.masked.gather", (LLVMTypeRef[]){type, LLVMTypeOf(ptrs)}, 2, args, 4);
 }
@@ -424,7 +425,7 @@ static void store_lanes(KernelGen *k, const Address *a, Pattern pattern, LLVMVal
     LLVMValueRef align = LLVMConstInt(g->i32, unit, false);
     if (pattern != PATTERN_forward && pattern != PATTERN_backward) {
         LLVMValueRef ptrs = lane_pointers(k, a, gen_element(type));
-        LLVMValueRef args[] = {x, ptrs, align, full_mask(k)};
+        LLVMValueRef args[] = {x, ptrs, align, live_mask(k)};
         gen_call(g, "llvm.masked.scatter", (LLVMTypeRef[]){type, LLVMTypeOf(ptrs)}, 2, args, 4);
         return;
     }

@@ -23,10 +23,10 @@ LLVMTypeRef element_type(const Gen *g, DType dtype)
 
 // ---- one operation ------------------------------------------------------------------------------
 
-// The operand to give way to a NaN in the other: min and max of what x86 has, put right.
+// NaN if either operand is.
 static LLVMValueRef min_or_max(Gen *g, Scalar fn, LLVMValueRef x, LLVMValueRef y)
 {
-    // The instruction gives its second operand if either is NaN; that is right unless y is the NaN.
+    // The instruction gives its second operand, x, if either is NaN: right unless only y is.
     LLVMValueRef best = fn == S_min ? gen_min_or_second(g, y, x) : gen_max_or_second(g, y, x);
     return gen_select(g, gen_fcmp(g, LLVMRealUNO, y, y), y, best);
 }

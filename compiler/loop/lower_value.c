@@ -3,8 +3,8 @@
 // outside that loop.
 #include "loop/lower_region.h"
 
-#define SHORT_REDUCE                                                                               \
-    8 // a reduction over so few members of an axis that is not the last is written out
+// A reduction over so few members is written out.
+#define SHORT_REDUCE 8
 
 static const Node *memory_arg(const Node *node)
 {
@@ -129,8 +129,17 @@ static bool fold_axes(Arena *a, const Node *view, size_t *walks)
     return nwalked == 0 && size_is(view->attr.offset, 0);
 }
 
+// Numbers are computed where they are read, at any index.
+static bool is_number(const Node *node)
+{
+    return node->op == OP_fill || node->op == OP_size || node->op == OP_iota;
+}
+
 bool lower_view_folds(const Node *view)
 {
+    if (is_number(view->args[0])) {
+        return true;
+    }
     Arena *a = arena_create();
     bool folds = fold_axes(a, view, arena_new(a, size_t, view->args[0]->type.rank + 1));
     arena_destroy(a);
@@ -301,19 +310,42 @@ static const Expr *map_value(Region *r, Scope *scope, const Node *node, const Af
     return expr_map(r->arena, node->attr.fn, args, node->nargs);
 }
 
+// The element of a number at a place in its order.
+static const Expr *number_value(Region *r, const Node *node, Affine at)
+{
+    switch ((int)node->op) {
+    case OP_fill: return expr_const(r->arena, node->type.dtype, node->attr.value);
+    case OP_size: return expr_size(r->arena, node->type.dtype, node->attr.size);
+    default: return expr_index(r->arena, at);
+    }
+}
+
+static const Expr *view_value(Region *r, Scope *scope, const Node *view, const Affine *index)
+{
+    const Node *x = view->args[0];
+    if (!is_number(x)) {
+        return region_value(r, scope, x, folded_index(r, view, index));
+    }
+    Affine at = affine_size(view->attr.offset);
+    for (size_t i = 0; i < view->type.rank; i++) {
+        at = add_strided(r, at, &index[i], view->attr.strides[i]);
+    }
+    return number_value(r, x, at);
+}
+
 static const Expr *compute(Region *r, Scope *scope, const Node *node, const Affine *index)
 {
     if (region_is_memory(node)) {
         return expr_load(r->arena, r->kernel, region_access(r, node, index));
     }
     switch ((int)node->op) {
-    case OP_fill: return expr_const(r->arena, node->type.dtype, node->attr.value);
-    case OP_size: return expr_size(r->arena, node->type.dtype, node->attr.size);
-    case OP_iota: return expr_index(r->arena, index[0]);
+    case OP_fill:
+    case OP_size: return number_value(r, node, affine_int(r->arena, 0));
+    case OP_iota: return number_value(r, node, index[0]);
     case OP_map: return map_value(r, scope, node, index);
     case OP_gather: return gather_value(r, scope, node, index);
     case OP_copy: return region_value(r, scope, node->args[0], index);
-    case OP_view: return region_value(r, scope, node->args[0], folded_index(r, node, index));
+    case OP_view: return view_value(r, scope, node, index);
     case OP_reduce_sum:
     case OP_reduce_max:
     case OP_reduce_min: return short_reduction(r, scope, node, index);
@@ -362,10 +394,9 @@ const Expr *region_value(Region *r, Scope *scope, const Node *node, const Affine
 const Node *region_output_node(const Region *r, size_t k)
 {
     const Node *node = r->graph->outputs.items[k].node;
-    if (node->op == OP_copy && node->args[0]->op == OP_view && !region_is_memory(node->args[0])) {
-        return node->args[0]->args[0];
-    }
-    return node;
+    const Node *view = node->op == OP_copy ? node->args[0] : NULL;
+    bool reorders = view && view->op == OP_view && !region_is_memory(view);
+    return reorders && !is_number(view->args[0]) ? view->args[0] : node;
 }
 
 void region_store_output(Region *r, size_t k, Scope *scope, const Affine *index, const Expr *value)
