@@ -136,7 +136,8 @@ static bool parse_class(Parser *p, KernelClass *out)
             return true;
         }
     }
-    return scan_fail(&p->scan, p->scan.token.at, "expected a class of kernel");
+    return scan_fail(&p->scan, p->scan.token.at,
+                     "expected elementwise, reduction, contraction or attention");
 }
 
 static bool parse_list(Parser *p, Draft *draft, AttrKind kind)
@@ -194,6 +195,18 @@ static bool parse_value(Parser *p, Draft *draft, const AttrField *field)
     die("attribute %s does not stand in braces", field->name);
 }
 
+static bool fail_attribute(Parser *p, const AttrField *fields, size_t nfields, const Token *token)
+{
+    Buf known = {.arena = p->scan.arena};
+    for (size_t i = 0; i < nfields; i++) {
+        if (ir_in_braces(fields[i].kind)) {
+            buf_format(&known, "%s%s", known.len > 0 ? ", " : "", fields[i].name);
+        }
+    }
+    return scan_fail(&p->scan, token->at, "no attribute `%.*s`; %.*s has %s", STR_ARG(token->text),
+                     STR_ARG(p->op_text), known.len > 0 ? known.ptr : "none");
+}
+
 // {axis = 1, times = 2}, in any order, each once.
 static bool parse_braces(Parser *p, Draft *draft, const AttrField *fields, size_t nfields)
 {
@@ -211,10 +224,11 @@ static bool parse_braces(Parser *p, Draft *draft, const AttrField *fields, size_
                                !str_equal(token.text, str_from(fields[i].name)))) {
             i++;
         }
-        if (i == nfields || token.kind != TOKEN_word || seen[i]) {
-            return scan_fail(&p->scan, token.at, "%s",
-                             i < nfields && seen[i] ? "the attribute stands twice"
-                                                    : "the operation has no such attribute");
+        if (i == nfields || token.kind != TOKEN_word) {
+            return fail_attribute(p, fields, nfields, &token);
+        }
+        if (seen[i]) {
+            return scan_fail(&p->scan, token.at, "the attribute stands twice");
         }
         seen[i] = true;
         scan_next(&p->scan);
@@ -274,17 +288,34 @@ static Node *parse_operand(Parser *p)
     return node;
 }
 
+static bool fail_op(Parser *p, Str name, Place at)
+{
+    VEC(Str) names = {0};
+    for (size_t i = 0; i < S_count; i++) {
+        vec_push(p->scan.arena, &names, str_from(scalar_name((Scalar)i)));
+    }
+    for (size_t i = 0; i < OP_count; i++) {
+        if (i != OP_map) {
+            vec_push(p->scan.arena, &names, str_from(op_name((Op)i)));
+        }
+    }
+    return scan_fail(&p->scan, at, "no operation `%.*s`%.*s", STR_ARG(name),
+                     STR_ARG(str_hint(p->scan.arena, name, names.items, names.n)));
+}
+
 static bool parse_op(Parser *p, Draft *draft)
 {
     Token token = p->scan.token;
     p->op_text = token.text;
     p->node_at = token.at;
     p->builder.at = token.at;
-    if (token.kind == TOKEN_word && scalar_from_name(token.text, &draft->attr.fn)) {
+    if (token.kind != TOKEN_word) {
+        return scan_fail(&p->scan, token.at, "expected an operation, as exp");
+    }
+    if (scalar_from_name(token.text, &draft->attr.fn)) {
         draft->op = OP_map;
-    } else if (token.kind != TOKEN_word || !op_from_name(token.text, &draft->op) ||
-               draft->op == OP_map) {
-        return scan_fail(&p->scan, token.at, "expected an operation");
+    } else if (!op_from_name(token.text, &draft->op) || draft->op == OP_map) {
+        return fail_op(p, token.text, token.at);
     }
     scan_next(&p->scan);
     return !p->scan.failed;

@@ -237,8 +237,11 @@ static void wrong_text(void **state)
     expect_error(BODY("%0 = copy %0 : f32[n, 4]"), "t.ir:2:1: error: %0 stands twice");
     expect_error(BODY("%1 = copy %2 : f32[n, 4]"), "t.ir:2:11: error: there is no %2 before this");
     expect_error(BODY("%1 = copy %1 : f32[n, 4]"), "t.ir:2:11: error: there is no %1 before this");
-    expect_error(BODY("%1 = frob %0 : f32[n, 4]"), "t.ir:2:6: error: expected an operation");
-    expect_error(BODY("%1 = map %0 : f32[n, 4]"), "t.ir:2:6: error: expected an operation");
+    expect_error(BODY("%1 = softmix %0 : f32[n, 4]"),
+                 "t.ir:2:6: error: no operation `softmix`; did you mean `softmax`?");
+    expect_error(BODY("%1 = map %0 : f32[n, 4]"),
+                 "t.ir:2:6: error: no operation `map`; did you mean `max`?");
+    expect_error(BODY("%1 = 4 %0 : f32[n, 4]"), "t.ir:2:6: error: expected an operation, as exp");
     expect_error(BODY("%1 = copy %0, : f32[n, 4]"), "t.ir:2:15: error: expected an operand, as %3");
     expect_error(BODY("%1 = copy %0 : f33[n, 4]"), "t.ir:2:16: error: expected f32, i32 or bool");
     expect_error(BODY("%1 = copy %0 : f16[n, 4]"), "t.ir:2:16: error: expected f32, i32 or bool");
@@ -258,13 +261,14 @@ static void wrong_text(void **state)
     expect_error(BODY("%1 = softmax %0 {axis = 0, axis = 0} : f32[n, 4]"),
                  "t.ir:2:28: error: the attribute stands twice");
     expect_error(BODY("%1 = softmax %0 {axes = 0} : f32[n, 4]"),
-                 "t.ir:2:18: error: the operation has no such attribute");
+                 "t.ir:2:18: error: no attribute `axes`; softmax has axis");
     expect_error(BODY("%1 = slice %0 {start = [0], step = [1, 1]} : f32[n, 4]"),
                  "t.ir:2:6: error: slice: 1 starts and 2 steps for 2 axes");
     expect_error(BODY("%1 = view %0 {strides = [1], offset = 0} : f32[n, 4]"),
                  "t.ir:2:6: error: view: 1 strides for 2 axes");
     expect_error(BODY("check n >= 2, \"t\""), "t.ir:2:1: error: checks stand before the nodes");
-    expect_error(BODY("%1 = kernel big %0 { }"), "t.ir:2:13: error: expected a class of kernel");
+    expect_error(BODY("%1 = kernel big %0 { }"),
+                 "t.ir:2:13: error: expected elementwise, reduction, contraction or attention");
     expect_error(BODY("%1 = kernel reduction %0 { %0 = kernel reduction { } }"),
                  "t.ir:2:33: error: a kernel within a kernel");
     expect_error(BODY("%1 = kernel reduction %0 { output \"x\" = %0 }"),
