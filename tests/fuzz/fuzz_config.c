@@ -1,7 +1,8 @@
-// Import, on bytes as a config.json. What it accepts must be text that holds one model; what it
-// refuses it must say why.
+// Import, on bytes as a config.json, and the reader of an index of weights, on the same. What
+// import accepts must be text that holds one model; what either refuses it must say why.
 #include "front/front.h"
 #include "io/import.h"
+#include "io/safetensors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     } else if (diag_nerrors(dx) == 0) {
         abort(); // refused without a word
+    }
+    // The same bytes as the index of a checkpoint in several files.
+    dx = diag_create(arena);
+    StFile *index = st_open_index(arena, dx, write_bytes(arena, file, data, size));
+    if (index) {
+        st_close(index);
+    } else if (diag_nerrors(dx) == 0) {
+        abort();
     }
     arena_destroy(arena);
     return 0;
