@@ -113,6 +113,8 @@ void memo_add_row(KernelGen *k, LLVMValueRef from, const DynTerm *row, const Val
 // The value in all lanes, computed at a level that is good at `at`.
 Val scope_spread(KernelGen *k, const Val *val, uint32_t at);
 
+// A stride of a tile or a pack; lowering has fixed it.
+int64_t kernel_stride(const KernelGen *k, const Size *size);
 // A size's value, i64, at level 0.
 LLVMValueRef kernel_size(KernelGen *k, const Size *size);
 

@@ -206,15 +206,6 @@ static LLVMValueRef find_leaf(Gen *g, const Leaf *leaf)
 
 // ---- the statement ------------------------------------------------------------------------------
 
-static int64_t fixed_stride(const KernelGen *k, const Size *size)
-{
-    int64_t n;
-    if (!size_is_int(size, &n)) {
-        die("kernel %.*s: a tile's stride is not fixed", STR_ARG(k->kernel->name));
-    }
-    return n;
-}
-
 static void call_leaf(KernelGen *k, const Leaf *leaf, LLVMValueRef *args)
 {
     LLVMValueRef fn = find_leaf(k->g, leaf);
@@ -250,10 +241,10 @@ void kernel_tile(KernelGen *k, const Tile *tile)
     }
     Leaf leaf = {.rows = tile->rows,
                  .panels = tile->panels,
-                 .a_row = fixed_stride(k, tile->a_row),
-                 .a_k = fixed_stride(k, tile->a_k),
-                 .b_panel = fixed_stride(k, tile->b_panel),
-                 .b_k = fixed_stride(k, tile->b_k),
+                 .a_row = kernel_stride(k, tile->a_row),
+                 .a_k = kernel_stride(k, tile->a_k),
+                 .b_panel = kernel_stride(k, tile->b_panel),
+                 .b_k = kernel_stride(k, tile->b_k),
                  .c_row = tile->c_row,
                  .accumulate = tile->accumulate};
     LLVMValueRef args[4];

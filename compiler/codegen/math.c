@@ -38,14 +38,9 @@ LLVMValueRef math_poly(Gen *g, LLVMValueRef x, const double *coefs, size_t n)
     return sum;
 }
 
-#define POLY(g, x, coefs) math_poly((g), (x), (coefs), sizeof(coefs) / sizeof *(coefs))
+LLVMValueRef math_const(LLVMValueRef x, double value) { return gen_const(LLVMTypeOf(x), value); }
 
-static LLVMValueRef constant_like(LLVMValueRef x, double value)
-{
-    return gen_const(LLVMTypeOf(x), value);
-}
-
-static LLVMValueRef magnitude(Gen *g, LLVMValueRef x)
+LLVMValueRef math_abs(Gen *g, LLVMValueRef x)
 {
     LLVMTypeRef type = LLVMTypeOf(x);
     return gen_call(g, "llvm.fabs", &type, 1, &x, 1);
@@ -83,11 +78,11 @@ static LLVMValueRef exp_bits(Gen *g, LLVMValueRef x)
                                   4.1668236255645751953125e-2,
                                   8.3688236773014068603515625e-3,
                                   1.382355228997766971588134765625e-3};
-    LLVMValueRef rounder = constant_like(x, ROUNDER);
-    LLVMValueRef rounded = gen_fma(g, x, constant_like(x, 1.44269502162933349609375), rounder);
+    LLVMValueRef rounder = math_const(x, ROUNDER);
+    LLVMValueRef rounded = gen_fma(g, x, math_const(x, 1.44269502162933349609375), rounder);
     LLVMValueRef n = LLVMBuildFSub(g->builder, rounded, rounder, "");
-    LLVMValueRef r = gen_fma(g, n, constant_like(x, -0.693145751953125), x); // exact: 16 bits
-    r = gen_fma(g, n, constant_like(x, -1.428606765330187045037746429443359375e-6), r);
+    LLVMValueRef r = gen_fma(g, n, math_const(x, -0.693145751953125), x); // exact: 16 bits
+    r = gen_fma(g, n, math_const(x, -1.428606765330187045037746429443359375e-6), r);
     return scale(g, POLY(g, r, poly), rounded);
 }
 
@@ -103,22 +98,22 @@ static LLVMValueRef exp_clamped(Gen *g, LLVMValueRef z)
 // x between EXP_LOW and EXP_HIGH; NaN stays.
 static LLVMValueRef clamp(Gen *g, LLVMValueRef x)
 {
-    x = gen_max_or_second(g, constant_like(x, EXP_LOW), x);
-    return gen_min_or_second(g, constant_like(x, EXP_HIGH), x);
+    x = gen_max_or_second(g, math_const(x, EXP_LOW), x);
+    return gen_min_or_second(g, math_const(x, EXP_HIGH), x);
 }
 
 // NaN where x is, else y; x is finite or NaN.
 static LLVMValueRef keep_nan(Gen *g, LLVMValueRef x, LLVMValueRef y)
 {
-    return gen_fma(g, x, constant_like(x, 0), y);
+    return gen_fma(g, x, math_const(x, 0), y);
 }
 
 static LLVMValueRef math_exp(Gen *g, LLVMValueRef x)
 {
     LLVMValueRef z = clamp(g, x);
     LLVMValueRef power = exp_clamped(g, z);
-    LLVMValueRef is_seen = gen_fcmp(g, LLVMRealOGT, z, constant_like(z, EXP_LOW));
-    return keep_nan(g, z, gen_select(g, is_seen, power, constant_like(z, 0)));
+    LLVMValueRef is_seen = gen_fcmp(g, LLVMRealOGT, z, math_const(z, EXP_LOW));
+    return keep_nan(g, z, gen_select(g, is_seen, power, math_const(z, 0)));
 }
 
 // x / (1 + e^-z) for a z of x's sign that is at least as steep as x: x at infinity, -0 at
@@ -127,9 +122,9 @@ static LLVMValueRef gate(Gen *g, LLVMValueRef x, LLVMValueRef z)
 {
     LLVMBuilderRef b = g->builder;
     LLVMValueRef power = exp_clamped(g, clamp(g, LLVMBuildFNeg(b, z, "")));
-    LLVMValueRef below = LLVMBuildFAdd(b, power, constant_like(x, 1), "");
+    LLVMValueRef below = LLVMBuildFAdd(b, power, math_const(x, 1), "");
     // Finite, so that the quotient by infinity is -0. Every z down there has an infinite power.
-    x = gen_max_or_second(g, constant_like(x, -1e38), x);
+    x = gen_max_or_second(g, math_const(x, -1e38), x);
     return LLVMBuildFDiv(b, x, below, "");
 }
 
@@ -138,13 +133,13 @@ static LLVMValueRef math_sigmoid(Gen *g, LLVMValueRef x)
     LLVMBuilderRef b = g->builder;
     LLVMValueRef z = clamp(g, LLVMBuildFNeg(b, x, ""));
     LLVMValueRef power = keep_nan(g, z, exp_clamped(g, z));
-    LLVMValueRef below = LLVMBuildFAdd(b, power, constant_like(x, 1), "");
-    return LLVMBuildFDiv(b, constant_like(x, 1), below, "");
+    LLVMValueRef below = LLVMBuildFAdd(b, power, math_const(x, 1), "");
+    return LLVMBuildFDiv(b, math_const(x, 1), below, "");
 }
 
 static LLVMValueRef math_gelu_sigmoid(Gen *g, LLVMValueRef x)
 {
-    return gate(g, x, LLVMBuildFMul(g->builder, x, constant_like(x, 1.702), ""));
+    return gate(g, x, LLVMBuildFMul(g->builder, x, math_const(x, 1.702), ""));
 }
 
 // 0.5 (1 + tanh u) is sigmoid(2 u); 2 u = x (a + b x²).
@@ -153,7 +148,7 @@ static LLVMValueRef math_gelu_tanh(Gen *g, LLVMValueRef x)
     const double twice_root = 1.5957691216057307117597842397375; // 2 sqrt(2 / pi)
     LLVMValueRef square = LLVMBuildFMul(g->builder, x, x, "");
     LLVMValueRef factor =
-        gen_fma(g, square, constant_like(x, twice_root * 0.044715), constant_like(x, twice_root));
+        gen_fma(g, square, math_const(x, twice_root * 0.044715), math_const(x, twice_root));
     return gate(g, x, LLVMBuildFMul(g->builder, x, factor, ""));
 }
 
@@ -167,15 +162,15 @@ static LLVMValueRef math_tanh(Gen *g, LLVMValueRef x)
                                   1.64378918707370758056640625e-2}; // |x| <= 0.55
     LLVMBuilderRef b = g->builder;
     // From 9.02 on the result is 1.
-    LLVMValueRef a = gen_min_or_second(g, constant_like(x, 10), magnitude(g, x));
+    LLVMValueRef a = gen_min_or_second(g, math_const(x, 10), math_abs(g, x));
     LLVMValueRef square = LLVMBuildFMul(b, a, a, "");
     LLVMValueRef cube = LLVMBuildFMul(b, square, a, "");
     LLVMValueRef near = gen_fma(g, cube, POLY(g, square, poly), a);
     LLVMValueRef power = gen_from_bits(g, exp_bits(g, LLVMBuildFAdd(b, a, a, "")));
-    LLVMValueRef below = LLVMBuildFAdd(b, power, constant_like(x, 1), "");
-    LLVMValueRef part = LLVMBuildFDiv(b, constant_like(x, 2), below, "");
-    LLVMValueRef far = keep_nan(g, a, LLVMBuildFSub(b, constant_like(x, 1), part, ""));
-    LLVMValueRef is_near = gen_fcmp(g, LLVMRealOLT, a, constant_like(x, 0.55));
+    LLVMValueRef below = LLVMBuildFAdd(b, power, math_const(x, 1), "");
+    LLVMValueRef part = LLVMBuildFDiv(b, math_const(x, 2), below, "");
+    LLVMValueRef far = keep_nan(g, a, LLVMBuildFSub(b, math_const(x, 1), part, ""));
+    LLVMValueRef is_near = gen_fcmp(g, LLVMRealOLT, a, math_const(x, 0.55));
     return with_sign(g, gen_select(g, is_near, near, far), x);
 }
 
@@ -204,8 +199,8 @@ static LLVMValueRef normal_tail(Gen *g, LLVMValueRef a)
                                    -1.339130220003426074981689453125e-3,
                                    1.52412845636975717139617919921875e-4};
     LLVMBuilderRef b = g->builder;
-    LLVMValueRef p = gen_min_or_second(g, constant_like(a, 127), POLY(g, a, exponent));
-    LLVMValueRef rounder = constant_like(a, ROUNDER);
+    LLVMValueRef p = gen_min_or_second(g, math_const(a, 127), POLY(g, a, exponent));
+    LLVMValueRef rounder = math_const(a, ROUNDER);
     LLVMValueRef rounded = LLVMBuildFSub(b, rounder, p, "");
     LLVMValueRef n = LLVMBuildFSub(b, rounded, rounder, "");
     LLVMValueRef r = LLVMBuildFAdd(b, p, n, "");
@@ -215,9 +210,9 @@ static LLVMValueRef normal_tail(Gen *g, LLVMValueRef a)
 // x minus |x| times the tail on the side of 0 that x is on.
 static LLVMValueRef math_gelu(Gen *g, LLVMValueRef x)
 {
-    LLVMValueRef a = gen_min_or_second(g, constant_like(x, 16), magnitude(g, x));
+    LLVMValueRef a = gen_min_or_second(g, math_const(x, 16), math_abs(g, x));
     LLVMValueRef minus_a = LLVMBuildFNeg(g->builder, a, "");
-    LLVMValueRef ramp = gen_max_or_second(g, constant_like(x, -0.0), x);
+    LLVMValueRef ramp = gen_max_or_second(g, math_const(x, -0.0), x);
     return gen_fma(g, minus_a, normal_tail(g, a), ramp);
 }
 
@@ -228,14 +223,14 @@ static LLVMValueRef math_erf(Gen *g, LLVMValueRef x)
         0.112821169197559356689453125,    -2.677797712385654449462890625e-2,
         5.009992979466915130615234375e-3, -6.0752895660698413848876953125e-4}; // |x| <= 0.84
     LLVMBuilderRef b = g->builder;
-    LLVMValueRef a = gen_min_or_second(g, constant_like(x, 11), magnitude(g, x));
+    LLVMValueRef a = gen_min_or_second(g, math_const(x, 11), math_abs(g, x));
     LLVMValueRef square = LLVMBuildFMul(b, a, a, "");
     LLVMValueRef near = gen_fma(g, a, POLY(g, square, poly), a);
-    LLVMValueRef root_two = constant_like(x, 1.41421356237309504880);
+    LLVMValueRef root_two = math_const(x, 1.41421356237309504880);
     LLVMValueRef tail = normal_tail(g, LLVMBuildFMul(b, a, root_two, ""));
-    LLVMValueRef far = gen_fma(g, tail, constant_like(x, -2), constant_like(x, 1));
+    LLVMValueRef far = gen_fma(g, tail, math_const(x, -2), math_const(x, 1));
     far = keep_nan(g, a, far);
-    LLVMValueRef is_near = gen_fcmp(g, LLVMRealOLT, a, constant_like(x, 0.84));
+    LLVMValueRef is_near = gen_fcmp(g, LLVMRealOLT, a, math_const(x, 0.84));
     return with_sign(g, gen_select(g, is_near, near, far), x);
 }
 
@@ -250,32 +245,32 @@ static LLVMValueRef math_log(Gen *g, LLVMValueRef x)
                                   -0.13244561851024627685546875,  0.12909089028835296630859375,
                                   -7.6239742338657379150390625e-2};
     LLVMBuilderRef b = g->builder;
-    LLVMValueRef is_tiny = gen_fcmp(g, LLVMRealOLT, x, constant_like(x, 0x1p-126));
-    LLVMValueRef big = LLVMBuildFMul(b, x, constant_like(x, 0x1p23), "");
+    LLVMValueRef is_tiny = gen_fcmp(g, LLVMRealOLT, x, math_const(x, 0x1p-126));
+    LLVMValueRef big = LLVMBuildFMul(b, x, math_const(x, 0x1p23), "");
     LLVMValueRef bits = gen_bits(g, gen_select(g, is_tiny, big, x));
     LLVMTypeRef ints = LLVMTypeOf(bits);
     LLVMValueRef root_half = gen_iconst(ints, 0x3f3504f3);
     LLVMValueRef above = LLVMBuildSub(b, bits, root_half, "");
     LLVMValueRef n = LLVMBuildAShr(b, above, gen_iconst(ints, 23), "");
     n = LLVMBuildSIToFP(b, n, LLVMTypeOf(x), "");
-    LLVMValueRef shift = gen_select(g, is_tiny, constant_like(x, -23), constant_like(x, 0));
+    LLVMValueRef shift = gen_select(g, is_tiny, math_const(x, -23), math_const(x, 0));
     n = LLVMBuildFAdd(b, n, shift, "");
     LLVMValueRef m = LLVMBuildAnd(b, above, gen_iconst(ints, 0x7fffff), "");
     m = gen_from_bits(g, LLVMBuildAdd(b, m, root_half, ""));
-    LLVMValueRef f = LLVMBuildFSub(b, m, constant_like(x, 1), "");
+    LLVMValueRef f = LLVMBuildFSub(b, m, math_const(x, 1), "");
     LLVMValueRef square = LLVMBuildFMul(b, f, f, "");
     LLVMValueRef rest = LLVMBuildFMul(b, square, POLY(g, f, poly), "");
-    rest = gen_fma(g, n, constant_like(x, 1.428606765330187045037746429443359375e-6), rest);
+    rest = gen_fma(g, n, math_const(x, 1.428606765330187045037746429443359375e-6), rest);
     rest = LLVMBuildFAdd(b, f, rest, "");
-    LLVMValueRef sum = gen_fma(g, n, constant_like(x, 0.693145751953125), rest);
+    LLVMValueRef sum = gen_fma(g, n, math_const(x, 0.693145751953125), rest);
 
-    LLVMValueRef inf = constant_like(x, (double)INFINITY);
+    LLVMValueRef inf = math_const(x, (double)INFINITY);
     LLVMValueRef is_finite = gen_fcmp(g, LLVMRealOLT, x, inf);
     sum = gen_select(g, is_finite, sum, x);
-    LLVMValueRef is_zero = gen_fcmp(g, LLVMRealOEQ, x, constant_like(x, 0));
-    sum = gen_select(g, is_zero, constant_like(x, -(double)INFINITY), sum);
-    LLVMValueRef is_negative = gen_fcmp(g, LLVMRealOLT, x, constant_like(x, 0));
-    return gen_select(g, is_negative, constant_like(x, (double)NAN), sum);
+    LLVMValueRef is_zero = gen_fcmp(g, LLVMRealOEQ, x, math_const(x, 0));
+    sum = gen_select(g, is_zero, math_const(x, -(double)INFINITY), sum);
+    LLVMValueRef is_negative = gen_fcmp(g, LLVMRealOLT, x, math_const(x, 0));
+    return gen_select(g, is_negative, math_const(x, (double)NAN), sum);
 }
 
 // ---- all of them --------------------------------------------------------------------------------
@@ -290,11 +285,9 @@ LLVMValueRef math_call(Gen *g, Scalar fn, LLVMValueRef *args)
 {
     LLVMValueRef x = args[0];
     switch ((int)fn) {
-    case S_relu: return gen_max_or_second(g, constant_like(x, 0), x);
+    case S_relu: return gen_max_or_second(g, math_const(x, 0), x);
     case S_sqrt: return square_root(g, x);
-    case S_rsqrt:
-        x = square_root(g, x);
-        return LLVMBuildFDiv(g->builder, constant_like(x, 1), x, "");
+    case S_rsqrt: x = square_root(g, x); return LLVMBuildFDiv(g->builder, math_const(x, 1), x, "");
     case S_exp: return math_exp(g, x);
     case S_log: return math_log(g, x);
     case S_tanh: return math_tanh(g, x);

@@ -6,11 +6,6 @@
 // Added to a number under 2^51, it leaves its nearest integer in the low bits.
 #define ROUNDER 6755399441055744.0 // 1.5 · 2^52
 
-static LLVMValueRef constant_like(LLVMValueRef x, double value)
-{
-    return gen_const(LLVMTypeOf(x), value);
-}
-
 static LLVMValueRef to_double(Gen *g, LLVMValueRef x)
 {
     return LLVMBuildFPExt(g->builder, x, gen_like(x, g->f64), "");
@@ -31,12 +26,6 @@ static LLVMValueRef from_double_bits(Gen *g, LLVMValueRef x)
     return LLVMBuildBitCast(g->builder, x, gen_like(x, g->f64), "");
 }
 
-static LLVMValueRef magnitude(Gen *g, LLVMValueRef x)
-{
-    LLVMTypeRef type = LLVMTypeOf(x);
-    return gen_call(g, "llvm.fabs", &type, 1, &x, 1);
-}
-
 // Whether bit `bit` of integers is set.
 static LLVMValueRef has_bit(Gen *g, LLVMValueRef x, unsigned bit)
 {
@@ -46,8 +35,6 @@ static LLVMValueRef has_bit(Gen *g, LLVMValueRef x, unsigned bit)
 }
 
 // ---- sin and cos --------------------------------------------------------------------------------
-
-#define POLY(g, x, coefs) math_poly((g), (x), (coefs), sizeof(coefs) / sizeof *(coefs))
 
 // sin(x + turn · pi / 2). x = n · pi / 2 + r; pi / 2 is a sum of two doubles, and both steps of the
 // subtraction are exact to 2^-106 of n. NaN from 2^51 on, where floats lie 2^28 apart.
@@ -64,13 +51,13 @@ static LLVMValueRef sin_turned(Gen *g, LLVMValueRef x, int64_t turn)
                                       2.439036910475752615418652824441636539631872437894e-5};
     LLVMBuilderRef b = g->builder;
     LLVMValueRef wide = to_double(g, x);
-    LLVMValueRef rounder = constant_like(wide, ROUNDER);
-    LLVMValueRef two_over_pi = constant_like(wide, 0.63661977236758134307553505349005745);
+    LLVMValueRef rounder = math_const(wide, ROUNDER);
+    LLVMValueRef two_over_pi = math_const(wide, 0.63661977236758134307553505349005745);
     LLVMValueRef rounded = gen_fma(g, wide, two_over_pi, rounder);
     LLVMValueRef n = LLVMBuildFSub(b, rounded, rounder, "");
     LLVMValueRef r =
-        gen_fma(g, n, constant_like(wide, -1.5707963267948965579989817342720925807953), wide);
-    r = gen_fma(g, n, constant_like(wide, -6.1232339957367660358688201472919830231285e-17), r);
+        gen_fma(g, n, math_const(wide, -1.5707963267948965579989817342720925807953), wide);
+    r = gen_fma(g, n, math_const(wide, -6.1232339957367660358688201472919830231285e-17), r);
     LLVMValueRef square = LLVMBuildFMul(b, r, r, "");
     LLVMValueRef cube = LLVMBuildFMul(b, square, r, "");
     LLVMValueRef sine = gen_fma(g, cube, POLY(g, square, sin_poly), r);
@@ -80,14 +67,14 @@ static LLVMValueRef sin_turned(Gen *g, LLVMValueRef x, int64_t turn)
     quarter = LLVMBuildAdd(b, quarter, gen_iconst(LLVMTypeOf(quarter), turn), "");
     LLVMValueRef out = gen_select(g, has_bit(g, quarter, 0), cosine, sine);
     out = gen_select(g, has_bit(g, quarter, 1), LLVMBuildFNeg(b, out, ""), out);
-    LLVMValueRef is_known = gen_fcmp(g, LLVMRealOLT, magnitude(g, x), constant_like(x, 0x1p51));
-    return gen_select(g, is_known, to_float(g, out), constant_like(x, (double)NAN));
+    LLVMValueRef is_known = gen_fcmp(g, LLVMRealOLT, math_abs(g, x), math_const(x, 0x1p51));
+    return gen_select(g, is_known, to_float(g, out), math_const(x, (double)NAN));
 }
 
 LLVMValueRef math_sin(Gen *g, LLVMValueRef x)
 {
     LLVMValueRef out = sin_turned(g, x, 0);
-    LLVMValueRef is_zero = gen_fcmp(g, LLVMRealOEQ, x, constant_like(x, 0));
+    LLVMValueRef is_zero = gen_fcmp(g, LLVMRealOEQ, x, math_const(x, 0));
     return gen_select(g, is_zero, x, out); // with its sign
 }
 
@@ -126,7 +113,7 @@ static LLVMValueRef easy_pow(Gen *g, LLVMValueRef x, LLVMValueRef y)
     if (n == 3) {
         return LLVMBuildFMul(b, LLVMBuildFMul(b, x, x, ""), x, "");
     }
-    return n == -1 ? LLVMBuildFDiv(b, constant_like(x, 1), x, "") : NULL;
+    return n == -1 ? LLVMBuildFDiv(b, math_const(x, 1), x, "") : NULL;
 }
 
 // log2 of a double that is positive, or 0 or infinity. x = 2^n · m with m in sqrt(1/2) … sqrt(2);
@@ -145,20 +132,20 @@ static LLVMValueRef log2_double(Gen *g, LLVMValueRef x)
     LLVMValueRef root_half = gen_iconst(ints, 0x3fe6a09e667f3bcd);
     LLVMValueRef above = LLVMBuildSub(b, double_bits(g, x), root_half, "");
     // The exponent as the low bits of a double: there is no conversion of 64-bit integers here.
-    LLVMValueRef rounder = constant_like(x, ROUNDER);
+    LLVMValueRef rounder = math_const(x, ROUNDER);
     LLVMValueRef n = LLVMBuildAShr(b, above, gen_iconst(ints, 52), "");
     n = from_double_bits(g, LLVMBuildAdd(b, n, double_bits(g, rounder), ""));
     n = LLVMBuildFSub(b, n, rounder, "");
     LLVMValueRef m = LLVMBuildAnd(b, above, gen_iconst(ints, (INT64_C(1) << 52) - 1), "");
     m = from_double_bits(g, LLVMBuildAdd(b, m, root_half, ""));
-    LLVMValueRef one = constant_like(x, 1);
+    LLVMValueRef one = math_const(x, 1);
     LLVMValueRef top = LLVMBuildFSub(b, m, one, "");
     LLVMValueRef s = LLVMBuildFDiv(b, top, LLVMBuildFAdd(b, m, one, ""), "");
     LLVMValueRef series = POLY(g, LLVMBuildFMul(b, s, s, ""), poly);
     LLVMValueRef out = gen_fma(g, s, series, n);
-    LLVMValueRef inf = constant_like(x, (double)INFINITY);
+    LLVMValueRef inf = math_const(x, (double)INFINITY);
     out = gen_select(g, gen_fcmp(g, LLVMRealOLT, x, inf), out, x);
-    LLVMValueRef is_zero = gen_fcmp(g, LLVMRealOEQ, x, constant_like(x, 0));
+    LLVMValueRef is_zero = gen_fcmp(g, LLVMRealOEQ, x, math_const(x, 0));
     return gen_select(g, is_zero, LLVMBuildFNeg(b, inf, ""), out);
 }
 
@@ -174,16 +161,16 @@ static LLVMValueRef exp2_double(Gen *g, LLVMValueRef x)
                                   1.3398874402353912194119089917876408435404300689697265625e-3,
                                   1.535336171356867056292383466598039376549422740936279296875e-4};
     LLVMBuilderRef b = g->builder;
-    LLVMValueRef rounder = constant_like(x, ROUNDER);
-    LLVMValueRef z = gen_max_or_second(g, constant_like(x, -300), x);
-    z = gen_min_or_second(g, constant_like(x, 300), z);
+    LLVMValueRef rounder = math_const(x, ROUNDER);
+    LLVMValueRef z = gen_max_or_second(g, math_const(x, -300), x);
+    z = gen_min_or_second(g, math_const(x, 300), z);
     LLVMValueRef rounded = LLVMBuildFAdd(b, z, rounder, "");
     LLVMValueRef r = LLVMBuildFSub(b, z, LLVMBuildFSub(b, rounded, rounder, ""), "");
     LLVMValueRef power = double_bits(g, POLY(g, r, poly));
     LLVMTypeRef ints = LLVMTypeOf(power);
     LLVMValueRef n = LLVMBuildShl(b, double_bits(g, rounded), gen_iconst(ints, 52), "");
     power = from_double_bits(g, LLVMBuildAdd(b, power, n, ""));
-    return gen_fma(g, z, constant_like(x, 0), power); // NaN stays
+    return gen_fma(g, z, math_const(x, 0), power); // NaN stays
 }
 
 LLVMValueRef math_pow(Gen *g, LLVMValueRef x, LLVMValueRef y)
@@ -193,9 +180,9 @@ LLVMValueRef math_pow(Gen *g, LLVMValueRef x, LLVMValueRef y)
         return easy;
     }
     LLVMBuilderRef b = g->builder;
-    LLVMValueRef zero = constant_like(x, 0);
-    LLVMValueRef one = constant_like(x, 1);
-    LLVMValueRef size = magnitude(g, x);
+    LLVMValueRef zero = math_const(x, 0);
+    LLVMValueRef one = math_const(x, 1);
+    LLVMValueRef size = math_abs(g, x);
     LLVMValueRef log = log2_double(g, to_double(g, size));
     LLVMValueRef power = exp2_double(g, LLVMBuildFMul(b, log, to_double(g, y), ""));
     LLVMValueRef out = to_float(g, power);
@@ -204,7 +191,7 @@ LLVMValueRef math_pow(Gen *g, LLVMValueRef x, LLVMValueRef y)
     LLVMTypeRef type = LLVMTypeOf(y);
     LLVMValueRef whole = gen_call(g, "llvm.trunc", &type, 1, &y, 1);
     LLVMValueRef is_whole = gen_fcmp(g, LLVMRealOEQ, whole, y);
-    LLVMValueRef half = LLVMBuildFMul(b, y, constant_like(y, 0.5), "");
+    LLVMValueRef half = LLVMBuildFMul(b, y, math_const(y, 0.5), "");
     LLVMValueRef half_whole = gen_call(g, "llvm.trunc", &type, 1, &half, 1);
     LLVMValueRef is_odd = LLVMBuildAnd(b, is_whole, gen_fcmp(g, LLVMRealONE, half_whole, half), "");
     LLVMValueRef is_minus =
@@ -212,17 +199,17 @@ LLVMValueRef math_pow(Gen *g, LLVMValueRef x, LLVMValueRef y)
     LLVMValueRef turned = LLVMBuildFNeg(b, out, "");
     out = gen_select(g, LLVMBuildAnd(b, is_odd, is_minus, ""), turned, out);
     LLVMValueRef has_none = gen_fcmp(g, LLVMRealOLT, x, zero);
-    LLVMValueRef is_finite = gen_fcmp(g, LLVMRealOLT, size, constant_like(x, (double)INFINITY));
+    LLVMValueRef is_finite = gen_fcmp(g, LLVMRealOLT, size, math_const(x, (double)INFINITY));
     has_none = LLVMBuildAnd(b, has_none, is_finite, "");
     has_none = LLVMBuildAnd(b, has_none, LLVMBuildNot(b, is_whole, ""), "");
-    out = gen_select(g, has_none, constant_like(x, (double)NAN), out);
+    out = gen_select(g, has_none, math_const(x, (double)NAN), out);
 
     // 1 to the power of anything, anything to the power of 0, -1 to an infinite one.
     LLVMValueRef is_one = gen_fcmp(g, LLVMRealOEQ, y, zero);
     is_one = LLVMBuildOr(b, is_one, gen_fcmp(g, LLVMRealOEQ, x, one), "");
     LLVMValueRef is_unit = gen_fcmp(g, LLVMRealOEQ, size, one);
-    LLVMValueRef y_size = magnitude(g, y);
-    LLVMValueRef y_inf = gen_fcmp(g, LLVMRealOEQ, y_size, constant_like(y, (double)INFINITY));
+    LLVMValueRef y_size = math_abs(g, y);
+    LLVMValueRef y_inf = gen_fcmp(g, LLVMRealOEQ, y_size, math_const(y, (double)INFINITY));
     is_one = LLVMBuildOr(b, is_one, LLVMBuildAnd(b, is_unit, y_inf, ""), "");
     return gen_select(g, is_one, one, out);
 }

@@ -206,22 +206,13 @@ static void gen_pack(PackGen *p, int64_t cols)
     LLVMBuildRetVoid(g->builder);
 }
 
-static int64_t fixed_stride(const KernelGen *k, const Size *size)
-{
-    int64_t n;
-    if (!size_is_int(size, &n)) {
-        die("kernel %.*s: a pack's stride is not fixed", STR_ARG(k->kernel->name));
-    }
-    return n;
-}
-
 void kernel_pack(KernelGen *k, const Pack *pack)
 {
     Gen *g = k->g;
     PackGen p = {.g = g,
                  .k = pack->k,
-                 .src_k = fixed_stride(k, pack->src_k),
-                 .src_col = fixed_stride(k, pack->src_col)};
+                 .src_k = kernel_stride(k, pack->src_k),
+                 .src_col = kernel_stride(k, pack->src_col)};
     LLVMValueRef args[2];
     args[0] = kernel_pointer(k, &pack->dst);
     args[1] = kernel_pointer(k, &pack->src);

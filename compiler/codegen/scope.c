@@ -252,6 +252,15 @@ static LLVMValueRef atom_value(KernelGen *k, const SizeAtom *atom)
     return LLVMBuildUDiv(k->g->builder, top, gen_int(k->g, atom->by), "");
 }
 
+int64_t kernel_stride(const KernelGen *k, const Size *size)
+{
+    int64_t n;
+    if (!size_is_int(size, &n)) {
+        die("kernel %.*s: the stride of a tile or a pack is not fixed", STR_ARG(k->kernel->name));
+    }
+    return n;
+}
+
 LLVMValueRef kernel_size(KernelGen *k, const Size *size)
 {
     Gen *g = k->g;
