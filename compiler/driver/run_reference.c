@@ -233,13 +233,7 @@ static bool take_output(Diag *dx, const Output *output, EvalTensor *value, Tenso
         return false;
     }
     for (int64_t i = 0; i < out->count; i++) {
-        if (out->dtype == DT_f64) {
-            ((double *)out->data)[i] = value->data[i];
-        } else if (out->dtype == DT_i32) {
-            ((int32_t *)out->data)[i] = (int32_t)value->data[i];
-        } else {
-            ((uint8_t *)out->data)[i] = value->data[i] != 0;
-        }
+        tensor_set(out, i, value->data[i]);
     }
     eval_free(value, 1);
     return true;

@@ -50,6 +50,19 @@ double tensor_value(const Tensor *t, int64_t index)
     die("a tensor of type %s in a run", dtype_name(t->dtype));
 }
 
+void tensor_set(Tensor *t, int64_t index, double value)
+{
+    if (t->dtype == DT_f32) {
+        ((float *)t->data)[index] = (float)value;
+    } else if (t->dtype == DT_f64) {
+        ((double *)t->data)[index] = value;
+    } else if (t->dtype == DT_i32) {
+        ((int32_t *)t->data)[index] = (int32_t)value;
+    } else {
+        ((uint8_t *)t->data)[index] = value != 0;
+    }
+}
+
 static void print_type(Buf *buf, const char *dtype, size_t rank, const int64_t *shape)
 {
     buf_add(buf, str_from(dtype));
@@ -198,19 +211,6 @@ static double made_up_value(const Port *port, uint64_t stream, const Tensor *t, 
     die("an input of type %s", dtype_name(port->dtype));
 }
 
-static void set_value(Tensor *t, int64_t index, double value)
-{
-    if (t->dtype == DT_f32) {
-        ((float *)t->data)[index] = (float)value;
-    } else if (t->dtype == DT_f64) {
-        ((double *)t->data)[index] = value;
-    } else if (t->dtype == DT_i32) {
-        ((int32_t *)t->data)[index] = (int32_t)value;
-    } else {
-        ((uint8_t *)t->data)[index] = value != 0;
-    }
-}
-
 bool tensor_make_up(Diag *dx, const Port *port, uint64_t seed, bool exact, Tensor *out)
 {
     uint64_t stream = random_stream(port->name, seed);
@@ -220,7 +220,7 @@ bool tensor_make_up(Diag *dx, const Port *port, uint64_t seed, bool exact, Tenso
         return false;
     }
     for (int64_t i = 0; i < out->count; i++) {
-        set_value(out, i, made_up_value(port, stream, out, i));
+        tensor_set(out, i, made_up_value(port, stream, out, i));
     }
     return true;
 }

@@ -34,6 +34,7 @@ typedef struct Tensors {
 bool tensor_alloc(Diag *dx, Tensor *tensor);
 void tensors_free(Tensors *tensors);
 double tensor_value(const Tensor *tensor, int64_t index);
+void tensor_set(Tensor *tensor, int64_t index, double value);
 // `f32[2, 128, 768]`; f64 is shown as f32, which it stands for
 void tensor_print_type(Buf *buf, const Tensor *tensor);
 
