@@ -1,6 +1,6 @@
 // views: movement becomes strided views of contiguous tensors, and views of views one view. What no
-// view can say is a `copy` of a view, visible in the text; so is a gather's table of plain numbers,
-// which is read from memory.
+// view can say is a `copy` of a view, visible in the text; so are plain numbers that are read from
+// memory: a gather's table, a product's B.
 //
 //   %1 = reshape %0 : f32[B, S, 12, 64]   %2 = permute %1 {axes = [0, 2, 1, 3]}
 //   → %1 = view %0 {strides = [768 * S, 64, 768, 1], offset = 0} : f32[B, 12, S, 64]
@@ -250,8 +250,11 @@ static View see(Views *v, const Node *node)
     for (size_t i = 0; i < node->nargs; i++) {
         rw->now[node->args[i]->id] = as_node(v, node->args[i]);
     }
-    if (node->op == OP_gather && is_number(x->base)) {
-        rw->now[node->args[0]->id] = copied(v, node->args[0]).node;
+    const Node *stored = node->op == OP_gather   ? node->args[0]
+                         : node->op == OP_matmul ? node->args[1]
+                                                 : NULL;
+    if (stored && is_number(v->views[stored->id].base)) {
+        rw->now[stored->id] = copied(v, stored).node;
     }
     return view_of(v, rewrite_copy(rw, node));
 }
