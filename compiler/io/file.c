@@ -2,6 +2,8 @@
 #define _GNU_SOURCE // NOLINT: realpath, copy_file_range
 #include "io/file.h"
 
+#include "io/temp.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -173,6 +175,9 @@ struct FileWriter {
 
 static void free_writer(FileWriter *w)
 {
+    if (w->temp) {
+        temp_forget(w->temp);
+    }
     free(w->shown);
     free(w->path);
     free(w->temp);
@@ -200,6 +205,9 @@ static int create_temp(FileWriter *w)
     for (int i = 0; i < MOST_TRIES; i++) {
         snprintf(w->temp + length, NAME_BYTES, ".sluice-%ld-%d", (long)getpid(), i);
         int fd = open(w->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0) {
+            temp_note(w->temp);
+        }
         if (fd >= 0 || errno != EEXIST) {
             return fd;
         }

@@ -1,6 +1,7 @@
 #include "io/link.h"
 
 #include "io/file.h"
+#include "io/temp.h"
 
 #include <errno.h>
 #include <spawn.h>
@@ -86,6 +87,8 @@ static bool link_in(Arena *arena, Diag *dx, const char *work, Str object, bool s
     const char *in = str_cstr(arena, str_format(arena, "%s/model.o", work));
     const char *so = str_cstr(arena, str_format(arena, "%s/model.so", work));
     const char *linker = find_linker(arena, dx);
+    temp_note(in);
+    temp_note(so);
     bool ok = linker && file_write_text(dx, in, object);
     if (ok) {
         const char *argv[] = {
@@ -100,6 +103,8 @@ static bool link_in(Arena *arena, Diag *dx, const char *work, Str object, bool s
     if (!say_commands) {
         unlink(in);
     }
+    temp_forget(in);
+    temp_forget(so);
     return ok;
 }
 
@@ -113,7 +118,9 @@ bool link_shared(Arena *arena, Diag *dx, const char *folder, Str object, bool sa
         diag_fail(dx, "cannot work in %s: %s", folder, strerror(errno));
         return false;
     }
+    temp_note(work);
     bool ok = link_in(arena, dx, work, object, say_commands, out);
     rmdir(work); // unless the object stays in it
+    temp_forget(work);
     return ok;
 }
