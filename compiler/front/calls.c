@@ -378,6 +378,12 @@ Value elab_apply(Elab *e, const Function *f, const Args *args, Place at, Str pat
     return result;
 }
 
+// `as` behind an operation is meant for a call inside it; a block passed as a value may be one.
+static bool is_named_operation(const Expr *call, const Function *f)
+{
+    return !f->item && call->left->kind == EXPR_name && str_equal(call->left->name, f->name);
+}
+
 Value elab_call(Elab *e, const Expr *call, Value callee, const Scope *scope, const Expr *as)
 {
     if (callee.kind != VALUE_function) {
@@ -391,6 +397,11 @@ Value elab_call(Elab *e, const Expr *call, Value callee, const Scope *scope, con
     if (f->item && f->item->kind == ITEM_model)
         return elab_error(e, call->at, "`%.*s` is a model: only `model NAME = %.*s(…)` can call it",
                           STR_ARG(f->name), STR_ARG(f->name));
+    if (as && is_named_operation(call, f))
+        return elab_error(e, as->at,
+                          "`as` names the parameters of the call just before it, and `%.*s` stores "
+                          "none: put it directly behind the call that it is meant for",
+                          STR_ARG(f->name));
     Str path = {0};
     if (as && !elab_path(e, &as->path, scope, as->at, &path))
         return value_error();
