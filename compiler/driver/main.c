@@ -3,6 +3,7 @@
 #include "driver/command.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -137,6 +138,7 @@ int main(int argc, char **argv)
     Arena *arena = arena_create();
     Call call = {.arena = arena, .dx = diag_create(arena)};
     set_repro(arena, argc, argv);
+    signal(SIGXFSZ, SIG_IGN); // a file that grows over the limit is a write that fails
     if (!answer(argc, argv)) {
         run(&call, argc, argv);
     }

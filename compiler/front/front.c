@@ -38,9 +38,12 @@ static Place spec_place(Arena *arena, Str text)
 
 static Str list_models(Arena *arena, const Names *models)
 {
+    enum { MOST_SHOWN = 10 };
     Buf buf = {.arena = arena};
-    for (size_t i = 0; i < models->n; i++)
+    for (size_t i = 0; i < models->n && i < MOST_SHOWN; i++)
         buf_format(&buf, "%s%.*s", i ? ", " : "", STR_ARG(models->items[i]));
+    if (models->n > MOST_SHOWN)
+        buf_add(&buf, STR(", …"));
     return buf_str(&buf);
 }
 

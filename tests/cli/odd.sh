@@ -51,6 +51,21 @@ END
     files n.ir n.so ref.safetensors
 done
 
+# Output that cannot be written: one error.
+for command in 'params n.ir' 'inspect n.so' 'dump n.ir --stage graph' --help; do
+    called="$command >/dev/full"
+    "$sluice" $command >/dev/full 2>../stderr.txt
+    [ $? -eq 3 ] || fail "$called: not exit status 3"
+    [ "$(grep -c 'cannot write to standard output: No space left' ../stderr.txt)" = 1 ] || fail "$called: not one error"
+done
+(
+    ulimit -f 8
+    status 3 build n.ir --random 1 -o limited.so
+    says 'File too large'
+    exit $failures
+) || failures=$((failures + 1))
+[ ! -e limited.so ] || fail 'a part of a file'
+
 # Weights that are no file of weights.
 for file in /dev/zero /dev/null .; do
     status 3 build n.ir --weights $file
