@@ -264,7 +264,7 @@ static Found *find_by_map(const Search *s, Str name)
     return NULL;
 }
 
-// ---- what is before the names ----
+// ---- what names differ by ----
 
 static size_t count_found(const Search *s)
 {
