@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MOST_SOURCE ((size_t)64 << 20) // bytes of a .slu or .ir file
@@ -26,6 +27,22 @@ static bool read_source(Arena *arena, Diag *dx, const char *path, FrontFile *out
     return true;
 }
 
+// Empty: there is no such file.
+static Str why_unread(Arena *arena, const char *path)
+{
+    struct stat about;
+    if (stat(path, &about) != 0) {
+        return (Str){0};
+    }
+    if (S_ISDIR(about.st_mode)) {
+        return STR("it is a directory");
+    }
+    if (access(path, R_OK) != 0) {
+        return STR("permission denied");
+    }
+    return str_format(arena, "it has more than the %zu bytes that are read", MOST_SOURCE);
+}
+
 // `path` beside the file `from`.
 static bool read_used(void *ctx, Arena *arena, Str from, Str path, FrontFile *out)
 {
@@ -37,8 +54,13 @@ static bool read_used(void *ctx, Arena *arena, Str from, Str path, FrontFile *ou
     bool absolute = path.len > 0 && path.ptr[0] == '/';
     Str file =
         absolute ? path : str_format(arena, "%.*s%.*s", (int)folder, from.ptr, STR_ARG(path));
+    const char *name = str_cstr(arena, file);
     Diag *quiet = diag_create(arena);
-    return read_source(arena, quiet, str_cstr(arena, file), out);
+    if (read_source(arena, quiet, name, out)) {
+        return true;
+    }
+    out->text = why_unread(arena, name);
+    return false;
 }
 
 // ---- the kinds of SPEC ----

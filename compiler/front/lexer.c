@@ -266,6 +266,10 @@ static void lex_string(Lexer *lx)
         return;
     }
     lx->pos++;
+    if (text.len > LIMIT_TEXT) {
+        diag_error(lx->dx, place(lx, begin, begin + 1), "a text of more than %d bytes", LIMIT_TEXT);
+        ok = false;
+    }
     if (ok)
         add(lx, begin, (Token){.kind = TK_STRING, .text = buf_str(&text)});
     else

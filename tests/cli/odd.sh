@@ -28,6 +28,18 @@ status 3 build "$(printf 'a\nb.slu')" --random 1
 says 'a\nb.slu'
 status 2 build B2-2H64 --random 1 "$(printf -- '--se\033[31mq')"
 grep -q "$(printf '\033')" ../stderr.txt && fail 'an escape sequence reaches the terminal'
+for file in folder endless; do
+    printf 'use "%s.slu"\nmodel m { input x : f32[batch, 4] output y = x + x }\n' $file >used.slu
+    status 1 build used.slu
+    says "cannot read \`$file.slu\`: it "
+done
+{
+    printf 'let t = "'
+    head -c 65537 /dev/zero | tr '\0' a
+    printf '"\nmodel m { input x : f32[batch, 4] output y = x + x }\n'
+} >long.slu
+status 1 build long.slu
+says 'long.slu:1:9: error: a text of more than 65536 bytes'
 rm -r ./*
 
 # Names of models, outputs and parameters are text, and no paths; those that mangle alike stay two.
