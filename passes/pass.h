@@ -6,7 +6,6 @@
 
 #include "ir/ir.h"
 #include "loop/program.h"
-#include "loop/target.h"
 
 typedef enum PassId {
 #define PASS(level, id, kind, requires, establishes, summary) PASS_##id,
@@ -27,7 +26,6 @@ bool pass_from_name(Str name, PassId *out);
 typedef struct PassContext {
     Arena *arena;
     Diag *dx;
-    const Target *target;
     bool disabled[PASS_count];
     bool verify_each; // a broken rule is an internal error that names the pass
     // If not NULL, called after each pass of that level that ran.

@@ -34,14 +34,10 @@ typedef enum CodegenKind {
     CODEGEN_llvm, // checked, but not optimised: what the other two are made from
 } CodegenKind;
 
-typedef struct CodegenOutput {
-    CodegenKind kind;
-} CodegenOutput;
-
 // Appends the program's code to `out`: the same bytes for the same arguments. The program is
 // verified, its pass `memory` is done, and it was lowered for `target->loop`. False if LLVM cannot
 // make code for the target; the reason is in `dx`. Not to be called by two threads at a time.
 bool codegen_emit(Arena *arena, Diag *dx, const Program *program, const ArtefactInfo *info,
-                  const CodegenTarget *target, const CodegenOutput *output, Buf *out);
+                  const CodegenTarget *target, CodegenKind kind, Buf *out);
 
 #endif

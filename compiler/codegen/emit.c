@@ -6,7 +6,7 @@
 #include "codegen/table.h"
 
 bool codegen_emit(Arena *arena, Diag *dx, const Program *program, const ArtefactInfo *info,
-                  const CodegenTarget *target, const CodegenOutput *output, Buf *out)
+                  const CodegenTarget *target, CodegenKind kind, Buf *out)
 {
     Gen g;
     if (!gen_create(&g, arena, dx, target)) {
@@ -17,7 +17,7 @@ bool codegen_emit(Arena *arena, Diag *dx, const Program *program, const Artefact
         kernels[i] = kernel_gen(&g, program, program->kernels.items[i]);
     }
     table_gen(&g, program, info, kernels);
-    bool ok = gen_output(&g, dx, output->kind, out);
+    bool ok = gen_output(&g, dx, kind, out);
     gen_destroy(&g);
     return ok;
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const OptionId options[] = {OPT_pass, OPT_target, OPT_output};
+static const OptionId options[] = {OPT_pass, OPT_output};
 
 typedef VEC(PassId) Passes;
 
@@ -67,13 +67,11 @@ static Graph *read_graph(Call *call)
 static bool run(Call *call)
 {
     Passes passes = {0};
-    CodegenTarget target;
     Buf text = {.arena = call->arena};
-    if (!read_passes(call, &passes) || !command_target(call, &target)) {
+    if (!read_passes(call, &passes)) {
         return false;
     }
-    PassContext cx = {
-        .arena = call->arena, .dx = call->dx, .target = &target.loop, .verify_each = true};
+    PassContext cx = {.arena = call->arena, .dx = call->dx, .verify_each = true};
     Graph *graph = read_graph(call);
     for (size_t i = 0; i < passes.n && graph; i++) {
         graph = pass_run_graph(&cx, passes.items[i], graph);

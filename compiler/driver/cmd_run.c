@@ -74,13 +74,12 @@ static bool read_sizes(Call *call, RunOptions *o)
 
 static bool read_options(Call *call, RunOptions *o, Tolerance *tolerance)
 {
-    enum { MOST_THREADS = 1024 };
     int64_t seed = 0;
     int64_t threads = 0;
     *o = (RunOptions){.input = option_text(call, OPT_input)};
     *tolerance = (Tolerance){1e-5, 1e-5};
     if (!option_int(call, OPT_random_input, 0, INT64_MAX, &seed) ||
-        !option_int(call, OPT_threads, 1, MOST_THREADS, &threads) || !read_sizes(call, o) ||
+        !option_int(call, OPT_threads, 1, SL_MAX_THREADS, &threads) || !read_sizes(call, o) ||
         !option_tolerance(call, OPT_atol, &tolerance->absolute) ||
         !option_tolerance(call, OPT_rtol, &tolerance->relative)) {
         return false;

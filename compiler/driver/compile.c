@@ -19,7 +19,6 @@ static PassContext pass_context(Arena *arena, Diag *dx, const CompileOptions *op
 {
     PassContext cx = {.arena = arena,
                       .dx = dx,
-                      .target = &options->target.loop,
                       .verify_each = options->verify_each,
                       .after = options->after,
                       .after_program = options->after_program,
@@ -85,9 +84,8 @@ bool compile_emit(Arena *arena, Diag *dx, const CompileOptions *options, const C
                   CodegenKind kind, Buf *out)
 {
     ArtefactInfo info = describe(arena, options, c);
-    CodegenOutput output = {.kind = kind};
     progress("generating code");
-    return codegen_emit(arena, dx, c->program, &info, &options->target, &output, out);
+    return codegen_emit(arena, dx, c->program, &info, &options->target, kind, out);
 }
 
 // ---- the artefact ----
@@ -217,10 +215,9 @@ static bool build(Arena *arena, Diag *dx, const CompileOptions *options, const C
     ArtefactInfo info = describe(arena, options, c);
     describe_weights(arena, dx, options, path, &blob, &info);
     Buf object = {.arena = arena};
-    CodegenOutput output = {.kind = CODEGEN_object};
     Str image;
     progress("generating code");
-    bool ok = codegen_emit(arena, dx, c->program, &info, &options->target, &output, &object);
+    bool ok = codegen_emit(arena, dx, c->program, &info, &options->target, CODEGEN_object, &object);
     progress(options->say_commands ? NULL : "linking"); // the line and the command would mix
     ok = ok && link_shared(arena, dx, folder, buf_str(&object), options->say_commands, &image);
     ok =

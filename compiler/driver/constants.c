@@ -14,8 +14,6 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define ALIGN 64 // bytes: where a constant may begin in the blob
-
 // Memory that the next constant uses again: fresh pages cost more than the work on them.
 typedef struct Room {
     void *data; // [bytes], from malloc
@@ -215,7 +213,7 @@ static bool write_all(Diag *dx, int fd, const uint8_t *data, uint64_t bytes)
 
 static bool add_constant(Constants *c, Constant *constant, Blob *blob)
 {
-    uint64_t padded = (constant->bytes + ALIGN - 1) / ALIGN * ALIGN;
+    uint64_t padded = (constant->bytes + LOOP_ALIGN - 1) / LOOP_ALIGN * LOOP_ALIGN;
     uint8_t *data = make_room(c->dx, &c->constant, padded, constant->name);
     if (!data) {
         return false;

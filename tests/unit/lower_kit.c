@@ -180,7 +180,7 @@ static bool run_both(LowerKit *kit, Diag *dx, const Graph *regions, const Progra
 LowerResult lower_kit_run(LowerKit *kit, Buf *why)
 {
     Diag *dx = diag_create(kit->arena);
-    PassContext cx = {.arena = kit->arena, .dx = dx, .target = kit->target, .verify_each = true};
+    PassContext cx = {.arena = kit->arena, .dx = dx, .verify_each = true};
     for (size_t i = 0; i < PASS_count; i++) {
         cx.disabled[i] = kit->only_stages;
     }

@@ -80,8 +80,7 @@ Str native_text(Arena *a, const Program *program, const CodegenTarget *target, C
     Diag *dx = diag_create(a);
     Buf out = {.arena = a};
     ArtefactInfo info = {.compiler = STR("test"), .spec = STR("a spec")};
-    CodegenOutput output = {.kind = kind};
-    if (!codegen_emit(a, dx, program, &info, target, &output, &out)) {
+    if (!codegen_emit(a, dx, program, &info, target, kind, &out)) {
         diag_flush(dx, stderr, false);
         fail_msg("no code");
     }
