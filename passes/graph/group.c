@@ -1,3 +1,10 @@
+// Groups as sets of nodes, and the graph in which each is a kernel.
+//
+//   groups_begin: who reads what ──▶ fuse, regions fill them ──▶ groups_build: the new graph
+//
+// That is built unit by unit (a group, or a node outside of all groups) in the old graph's order,
+// but each unit after those that it reads. In a region members, views and numbers are copies; what
+// else they read is an argument, what others read of them a result.
 #include "passes/graph/group.h"
 
 #include "passes/rewrite.h"
