@@ -6,7 +6,7 @@ set -eu
 packages='build-essential clang cmake ninja-build
 llvm-19-dev llvm-19-tools lld-19 libclang-rt-14-dev lemon
 libyaml-dev libjansson-dev libxxhash-dev libcmocka-dev
-clang-format clang-tidy valgrind python3 python3-venv python3-pip'
+clang-format clang-tidy valgrind pkgconf python3 python3-venv python3-pip'
 
 missing=
 for package in $packages; do
