@@ -21,7 +21,7 @@ static void describe(const SlModel *model, const SlEntryInfo *entry)
     SlSymbolInfo symbol;
     printf("%s, compiled for %s by %s\n", sl_model_text(model, SL_TEXT_NAME),
            sl_model_text(model, SL_TEXT_TARGET), sl_model_text(model, SL_TEXT_COMPILER));
-    printf("entry %s: %u kernels\n", entry->name, entry->nsteps);
+    printf("entry %s: %u steps\n", entry->name, entry->nsteps);
     for (uint32_t i = 0; i < entry->nsymbols; i++) {
         sl_symbol_info(model, 0, i, &symbol, NULL);
         printf("  size   %s, from %lld\n", symbol.name, (long long)symbol.low);

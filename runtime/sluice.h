@@ -17,8 +17,8 @@
  * That is the simple path: open, run, close. A *model* is what a file holds, read-only, and may be
  * shared by any number of threads. A *context* is what one run at a time needs: memory for what
  * lies between inputs and outputs, and a pool of threads. A model offers one or more *entries*
- * (callables; a model built for several lengths has one for each), counted from 0. An entry's
- * shapes are fixed or follow *symbols*, sizes that are free until run time, such as `batch`.
+ * (callables), counted from 0; what `sluice build` makes has one. An entry's shapes are fixed or
+ * follow *symbols*, sizes that are free until run time, such as `batch`.
  *
  * What holds for all functions, unless one says otherwise:
  *
@@ -189,7 +189,7 @@ typedef struct SlEntryInfo {
     uint32_t noutputs;
     uint32_t nsymbols;
     uint32_t nchecks;
-    uint32_t nsteps; /* kernels, one after the other */
+    uint32_t nsteps; /* runs of a kernel, one after the other */
 } SlEntryInfo;
 
 /* A size that is free until run time: low <= value <= high. */

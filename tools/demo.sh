@@ -86,6 +86,14 @@ random_model() {
         --expect $out/expected.safetensors
 }
 
+case ${1:-} in
+    '' | --random) ;;
+    *)
+        sed -n '2,$ { /^#/!q; s/^# \{0,1\}//; p; }' tools/demo.sh
+        [ "$1" = --help ] && exit 0
+        exit 2
+        ;;
+esac
 say 'packages'
 tools/deps.sh
 mkdir -p $out
