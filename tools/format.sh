@@ -22,4 +22,5 @@ if [ -z "$check" ]; then
 fi
 found=$("$format" --style=file --dry-run -Werror "$@" 2>&1) && exit 0
 printf '%s\n' "$found" | grep 'error:' || printf '%s\n' "$found"
+echo 'tools/format.sh lays them out'
 exit 1
