@@ -101,6 +101,12 @@ const HfClass *hf_class(Keys *k, const char *family, const HfClass *classes, siz
 
 Call hf_call(Keys *k, const char *family, const HfClass *cls, bool is_known, char letter)
 {
+    const Json *own = keys_take(k, "auto_map");
+    if (own && own->kind != JSON_null) {
+        diag_warning(k->im->dx, own->at,
+                     "code that comes with a checkpoint is not read: this is the library's own %s",
+                     family);
+    }
     Call call = {.im = k->im,
                  .model = cls->model,
                  .origin = str_format(k->im->arena, "%s%s%s", family, is_known ? ", " : "",

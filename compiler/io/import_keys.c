@@ -6,12 +6,14 @@
 // ---- what is known of keys that no model needs ----
 
 // Keys that do not change what a model computes. `only` names the values for which that holds, as
-// they stand in a file, with a bar between them; NULL: all.
+// they stand in a file, with a bar between them; NULL: all; NOTHING: those that hold nothing.
 typedef struct KeyRule {
     unsigned forms;
     const char *key;
     const char *only;
 } KeyRule;
+
+#define NOTHING ""
 
 static const KeyRule rules[] = {
     // Who made it, with what.
@@ -22,11 +24,16 @@ static const KeyRule rules[] = {
     {FORM_hf, "finetuning_task", NULL},
     {FORM_hf, "task_specific_params", NULL},
     {FORM_hf, "language", NULL},
+    {FORM_hf, "name", NULL},
+    {FORM_hf, "model_name", NULL},
+    {FORM_hf, "license", NULL},
+    {FORM_hf, "tags", NULL},
     // How it was trained, or how a library runs it.
     {FORM_hf, "initializer_range", NULL},
     {FORM_hf, "hidden_dropout_prob", NULL},
     {FORM_hf, "attention_probs_dropout_prob", NULL},
     {FORM_hf, "classifier_dropout", NULL},
+    {FORM_hf, "classifier_dropout_prob", NULL},
     {FORM_hf, "problem_type", NULL},
     {FORM_hf, "gradient_checkpointing", NULL},
     {FORM_hf, "torch_dtype", NULL},
@@ -40,15 +47,28 @@ static const KeyRule rules[] = {
     {FORM_hf, "attn_implementation", NULL},
     {FORM_hf, "_attn_implementation", NULL},
     {FORM_hf, "_attn_implementation_autoset", NULL},
+    {FORM_hf, "output_past", NULL},
+    {FORM_hf, "xla_device", NULL},
+    {FORM_hf, "trust_remote_code", NULL},
+    {FORM_hf, "reference_compile", "null|false"},
     {FORM_hf, "output_attentions", NULL},   // asks for more outputs, which there are not
     {FORM_hf, "tie_word_embeddings", NULL}, // where a head is tied, that is asked for
     // What token ids and labels mean, and what is done with logits afterwards.
     {FORM_hf, "tokenizer_class", NULL},
+    {FORM_hf, "tokenizer_name", NULL},
+    {FORM_hf, "do_lower_case", NULL},
+    {FORM_hf, "model_max_length", NULL},
+    {FORM_hf, "max_seq_length", NULL},
     {FORM_hf, "pad_token_id", NULL},
     {FORM_hf, "bos_token_id", NULL},
     {FORM_hf, "eos_token_id", NULL},
+    {FORM_hf, "eos_token_ids", NULL},
     {FORM_hf, "sep_token_id", NULL},
+    {FORM_hf, "cls_token_id", NULL},
+    {FORM_hf, "mask_token_id", NULL},
+    {FORM_hf, "unk_token_id", NULL},
     {FORM_hf, "label2id", NULL},
+    {FORM_hf, "_num_labels", NULL}, // an old copy of their number, which no class reads
     {FORM_hf, "sbert_ce_default_activation_function", NULL},
     {FORM_hf, "sentence_transformers", NULL},
     // Options of generating text, which no encoder does.
@@ -86,6 +106,8 @@ static const KeyRule rules[] = {
     {FORM_hf, "is_encoder_decoder", "false"},
     {FORM_hf, "add_cross_attention", "false"},
     {FORM_hf, "pruned_heads", "{}|null"},
+    {FORM_hf, "adapters", NOTHING}, // lists of layers between the model's own
+    {FORM_hf, "static_position_embeddings", "false"},
     {FORM_bert | FORM_electra, "position_embedding_type", "\"absolute\""},
     // In old files of BERT and read by nobody.
     {FORM_bert, "directionality", "\"bidi\""},
@@ -94,13 +116,13 @@ static const KeyRule rules[] = {
     {FORM_bert, "pooler_num_fc_layers", NULL},
     {FORM_bert, "pooler_size_per_head", NULL},
     {FORM_bert, "pooler_type", "\"first_token_transform\""},
-    // Of ELECTRA's multiple choice, which asks for those that matter.
-    {FORM_electra, "summary_type", NULL},
-    {FORM_electra, "summary_use_proj", NULL},
-    {FORM_electra, "summary_activation", NULL},
-    {FORM_electra, "summary_proj_to_labels", NULL},
-    {FORM_electra, "summary_first_dropout", NULL},
-    {FORM_electra, "summary_last_dropout", NULL},
+    // Of ELECTRA's multiple choice, which asks for those that matter; others do not read them.
+    {FORM_hf, "summary_type", NULL},
+    {FORM_hf, "summary_use_proj", NULL},
+    {FORM_hf, "summary_activation", NULL},
+    {FORM_hf, "summary_proj_to_labels", NULL},
+    {FORM_hf, "summary_first_dropout", NULL},
+    {FORM_hf, "summary_last_dropout", NULL},
     // Of ViT's masked image modelling, which is not offered.
     {FORM_image, "encoder_stride", NULL},
     {FORM_image, "pooler_output_size", NULL}, // where there is a pooler, they are asked for
@@ -216,9 +238,12 @@ void import_misfit(Import *im, const char *key, const Json *value, const char *u
                STR_ARG(import_show(im, value)), understood);
 }
 
-// "a, b and c" of texts with a bar between them.
+// "a, b or c" of texts with a bar between them.
 static const char *spell_choices(Import *im, const char *only)
 {
+    if (strcmp(only, NOTHING) == 0) {
+        return "one that holds nothing";
+    }
     Buf buf = {.arena = im->arena};
     for (const char *p = only; *p; p++) {
         if (*p == '|') {
@@ -403,9 +428,24 @@ const char *keys_act(Keys *k, const char *key, const char *missing)
     return keys_word(k, key, acts, sizeof acts / sizeof acts[0], missing);
 }
 
+// Whether a value holds nothing but values of that kind.
+static bool is_nothing(const Json *value)
+{
+    bool is_holder = value->kind == JSON_object || value->kind == JSON_list;
+    for (size_t i = 0; is_holder && i < value->n; i++) {
+        if (!is_nothing(&value->items[i])) { // a file's depth has a limit
+            return false;
+        }
+    }
+    return is_holder || value->kind == JSON_null;
+}
+
 // Whether a value is one of `only`.
 static bool is_among(Import *im, const Json *value, const char *only)
 {
+    if (strcmp(only, NOTHING) == 0) {
+        return is_nothing(value);
+    }
     Str text = import_show(im, value);
     for (const char *p = only;; p++) {
         size_t length = strcspn(p, "|");
@@ -441,6 +481,7 @@ static void report_unknown(Keys *k, size_t i)
 
 void keys_finish(Keys *k)
 {
+    bool has_advice = k->form == FORM_sluice; // where a key is asked for, to be understood
     for (size_t i = 0; i < k->object->n && !diag_full(k->im->dx); i++) {
         if (k->taken[i]) {
             continue;
@@ -449,6 +490,12 @@ void keys_finish(Keys *k)
         const KeyRule *rule = find_rule(k->form, k->object->keys[i].name);
         if (!rule) {
             report_unknown(k, i);
+            if (!has_advice) {
+                diag_note(k->im->dx, (Place){0},
+                          "a key that means nothing to the mathematics can be deleted from the "
+                          "configuration");
+            }
+            has_advice = true;
         } else if (rule->only && !is_among(k->im, value, rule->only)) {
             import_misfit(k->im, rule->key, value, spell_choices(k->im, rule->only));
         }

@@ -251,6 +251,42 @@ static void test_unknown_keys(void **state)
     assert_refuses(env, BERT_MODEL(", \"sluice\": 3"), "an object expected, not 3");
 }
 
+// Keys of released checkpoints that nobody's inference reads.
+static void test_released_keys(void **state)
+{
+    Env *env = *state;
+    assert_becomes(
+        env,
+        BERT_MODEL(", \"output_past\": true, \"xla_device\": null, \"name\": \"Bert\",\n"
+                   " \"adapters\": {\"adapters\": {}, \"config_map\": {}, \"fusions\": [], "
+                   "\"fusion_config_map\": {}},\n"
+                   " \"eos_token_ids\": 0, \"_num_labels\": 5, \"do_lower_case\": true,\n"
+                   " \"model_max_length\": 512, \"max_seq_length\": 128,\n"
+                   " \"summary_type\": \"last\", \"summary_use_proj\": true,\n"
+                   " \"summary_activation\": null, \"summary_last_dropout\": 0.1,\n"
+                   " \"summary_first_dropout\": 0.1, \"reference_compile\": null,\n"
+                   " \"cls_token_id\": 2, \"mask_token_id\": 4, \"unk_token_id\": 1,\n"
+                   " \"static_position_embeddings\": false, \"auto_map\": null"),
+        "# from config.json: bert, BertModel\n"
+        "model bert_model = bert(L2H128, vocab: 60, positions: 40)\n");
+    assert_warns(env, BERT_MODEL(",\n \"auto_map\": {\"AutoModel\": \"own.BertModel\"}"),
+                 "config.json:6:14: warning: code that comes with a checkpoint is not read: this "
+                 "is the library's own bert",
+                 "# from config.json: bert, BertModel\n"
+                 "model bert_model = bert(L2H128, vocab: 60, positions: 40)\n");
+    // The same keys, where they would be something else.
+    assert_refuses(env, BERT_MODEL(", \"adapters\": {\"adapters\": {\"sst-2\": \"x\"}}"),
+                   "but what is understood is one that holds nothing");
+    assert_refuses(env, BERT_MODEL(", \"static_position_embeddings\": true"),
+                   "static_position_embeddings is true, but what is understood is false");
+    assert_refuses(env, BERT_MODEL(", \"reference_compile\": true"),
+                   "reference_compile is true, but what is understood is null or false");
+    // What to do about one that is not known.
+    assert_refuses(env, BERT_MODEL(", \"someones_note\": 1"),
+                   "note: a key that means nothing to the mathematics can be deleted from the "
+                   "configuration");
+}
+
 static void test_wrong_values(void **state)
 {
     // One key at a time, in a file that says nothing else.
@@ -708,23 +744,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, env_set_up, env_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_bert),
-        TEST(test_defaults),
-        TEST(test_standard_defaults),
-        TEST(test_bert_options),
-        TEST(test_unknown_classes),
-        TEST(test_harmless_keys),
-        TEST(test_unknown_keys),
-        TEST(test_wrong_values),
-        TEST(test_many_errors),
-        TEST(test_bad_files),
-        TEST(test_limits),
-        TEST(test_funnel),
-        TEST(test_funnel_options),
-        TEST(test_funnel_errors),
-        TEST(test_sentence),
-        TEST(test_sentence_errors),
-        TEST(test_names),
+        TEST(test_bert),         TEST(test_defaults),        TEST(test_standard_defaults),
+        TEST(test_bert_options), TEST(test_unknown_classes), TEST(test_harmless_keys),
+        TEST(test_unknown_keys), TEST(test_released_keys),   TEST(test_wrong_values),
+        TEST(test_many_errors),  TEST(test_bad_files),       TEST(test_limits),
+        TEST(test_funnel),       TEST(test_funnel_options),  TEST(test_funnel_errors),
+        TEST(test_sentence),     TEST(test_sentence_errors), TEST(test_names),
     };
     return cmocka_run_group_tests_name("import", tests, NULL, NULL);
 }
