@@ -92,6 +92,12 @@ typedef struct Without {
     bool is_used;
 } Without;
 
+// A layout of which some size was read.
+typedef struct LayoutUse {
+    const Layout *layout;
+    bool is_read[LAYOUT_ntags];
+} LayoutUse;
+
 typedef struct Elab {
     Arena *perm; // the result, and every value
     Arena *tmp;  // what the statements that are running need
@@ -110,6 +116,7 @@ typedef struct Elab {
     Map params;      // path → StoredParam
     Map inputs;      // name → anything
     Map outputs;
+    Map layouts;   // the bytes of a layout's address → LayoutUse
     Names symbols; // met in the inputs' types, fixed ones too
     VEC(Fixed) fixed;
     VEC(Without) without;

@@ -60,6 +60,24 @@ static Value eval_name(Elab *e, const Expr *x, const Scope *scope)
 
 // ---- fields ----
 
+// Where one of A and E is not given, the other decides it.
+static void note_read(Elab *e, const Layout *layout, LayoutTag tag)
+{
+    Str key = {(const char *)&layout, sizeof layout};
+    LayoutUse *use = map_get(&e->layouts, key);
+    if (!use) {
+        use = arena_new(e->perm, LayoutUse, 1);
+        *use = (LayoutUse){.layout = layout};
+        key.ptr = (const char *)&use->layout;
+        map_put(&e->layouts, key, use);
+    }
+    use->is_read[tag] = true;
+    if (!layout->tags[tag] && tag == LAYOUT_A)
+        use->is_read[LAYOUT_E] = true;
+    if (!layout->tags[tag] && tag == LAYOUT_E)
+        use->is_read[LAYOUT_A] = true;
+}
+
 static Value layout_field(Elab *e, const Expr *x, const Layout *layout)
 {
     LayoutTag tag;
@@ -78,6 +96,7 @@ static Value layout_field(Elab *e, const Expr *x, const Layout *layout)
                           "a layout has no field `%.*s`: it has groups, text, family, H, F, A, E, "
                           "D, T and S",
                           STR_ARG(x->name));
+    note_read(e, layout, tag);
     if (layout->sizes[tag] == 0 && (tag == LAYOUT_A || tag == LAYOUT_E)) {
         if (e->refused == layout) // once is enough
             return value_error();

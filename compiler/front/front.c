@@ -146,6 +146,7 @@ static void elaborate(Job *job, Arena *tmp)
               .graph = graph_create(a, call.f->name),
               .params = {.arena = a},
               .inputs = {.arena = a},
+              .layouts = {.arena = a},
               .outputs = {.arena = a},
               .nerrors = nerrors};
     if (!elab_model(&e, &call, job->options ? job->options : &no_options))

@@ -109,6 +109,9 @@ static bool read_tags(Reader *r, Layout *layout)
                         str_format(r->arena, "the tag %c is given twice", letter));
         if (!read_number(r, str_format(r->arena, "size after %c", letter), &layout->tags[tag]))
             return false;
+        uint32_t base = r->at.begin;
+        layout->places[tag] =
+            (Place){r->at.source, base + (uint32_t)start, base + (uint32_t)r->pos};
     }
     if (!layout->tags[LAYOUT_H])
         return fail(r, 0, r->text.len, STR("the width is missing: H and a number"));
@@ -174,6 +177,21 @@ const Layout *layout_parse(Arena *arena, Diag *dx, Place at)
 bool layout_tag_from_name(Str name, LayoutTag *out)
 {
     return name.len == 1 && find_tag(name.ptr[0], out);
+}
+
+const char *layout_tag_meaning(LayoutTag tag)
+{
+    switch (tag) {
+    case LAYOUT_H: return "the width, as in L12H768";
+    case LAYOUT_F: return "the width inside the feed-forward part, as in L12H768F3072";
+    case LAYOUT_A: return "the number of heads, as in L12H768A12";
+    case LAYOUT_E: return "the width of a head, as in L12H768E64";
+    case LAYOUT_D: return "decoder layers, as in B6-6-6H768D2";
+    case LAYOUT_T: return "the width of a small attention, as in G30H256T64";
+    case LAYOUT_S: return "the width of token mixing, as in M8H512S256";
+    case LAYOUT_ntags: break;
+    }
+    die("layout tag %d", (int)tag);
 }
 
 Str layout_missing(Arena *arena, const Layout *layout)

@@ -30,6 +30,7 @@ typedef struct Layout {
     size_t ngroups;
     const LayoutGroup *groups;   // [ngroups]
     int64_t tags[LAYOUT_ntags];  // as written; 0: not given
+    Place places[LAYOUT_ntags];  // of those given
     int64_t sizes[LAYOUT_ntags]; // with the defaults; A and E are 0 where no whole number is their
                                  // default
     Str text;                    // canonical: no `x1`, no leading zeros, tags in the order above
@@ -41,6 +42,8 @@ bool layout_starts(Str text);
 // Reads the literal that is the whole of `at`; NULL after an error, placed at the part at fault.
 const Layout *layout_parse(Arena *arena, Diag *dx, Place at);
 bool layout_tag_from_name(Str name, LayoutTag *out);
+// "decoder layers, as in B6-6-6H768D2": what a tag says, and for whom.
+const char *layout_tag_meaning(LayoutTag tag);
 // Why A or E has no value and what would give it one.
 Str layout_missing(Arena *arena, const Layout *layout);
 

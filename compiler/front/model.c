@@ -242,6 +242,21 @@ static void check_symbols(Elab *e, const ModelCall *call)
     }
 }
 
+// A size that nothing reads promises something that the model has not. The width has to be given.
+static void check_layouts(Elab *e, const ModelCall *call)
+{
+    for (size_t i = 0; i < e->layouts.n; i++) {
+        const LayoutUse *use = e->layouts.entries[i].value;
+        const Layout *layout = use->layout;
+        for (LayoutTag tag = LAYOUT_F; tag < LAYOUT_ntags; tag++) {
+            if (layout->tags[tag] && !use->is_read[tag])
+                elab_error(e, layout->places[tag], "layout %.*s: `%.*s` has no use for %c: %s",
+                           STR_ARG(layout->text), STR_ARG(item_name(call->f)), LAYOUT_LETTERS[tag],
+                           layout_tag_meaning(tag));
+        }
+    }
+}
+
 bool elab_model(Elab *e, ModelCall *call, const FrontOptions *options)
 {
     if (!follow_call(e, call) || !apply_settings(e, call, options))
@@ -255,5 +270,6 @@ bool elab_model(Elab *e, ModelCall *call, const FrontOptions *options)
     check_fixed(e, call);
     check_without(e, call);
     check_symbols(e, call);
+    check_layouts(e, call);
     return diag_nerrors(e->dx) == e->nerrors;
 }
