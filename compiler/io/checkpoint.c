@@ -1,10 +1,9 @@
 // Finds a model's parameters in a weights file, and reports what does not fit.
-#include "io/checkpoint.h"
+#include "io/checkpoint_internal.h"
 
 #include "base/vec.h"
 #include "io/tensor_names.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,21 +20,6 @@ static const struct {
     {"generator_lm_head.bias", "embeddings.word_embeddings.weight", "generator_lm_head.weight"},
 };
 enum { NTIES = sizeof ties / sizeof *ties };
-
-// Where a parameter's values come from.
-typedef struct Found {
-    size_t n;
-    const StTensor **tensors; // [n]
-    const MapRule *rule;      // NULL: there is one tensor, as it is
-    MapShape shape;           // after the rule's steps
-    const MapStep *misfit;    // NULL: the steps can be done
-    Str why;                  // of the misfit
-} Found;
-
-struct Checkpoint {
-    StFile *file;
-    Map found; // a parameter's name, to Found
-};
 
 // While parameters are looked for.
 typedef struct Search {
@@ -94,36 +78,14 @@ static const StTensor *find_name(const Search *s, Str name)
 
 // ---- values ----
 
-static bool is_type(const StTensor *t, const char *name)
-{
-    return str_equal(t->dtype, str_from(name));
-}
-
-static bool is_number(const StTensor *t)
-{
-    return is_type(t, "F32") || is_type(t, "F16") || is_type(t, "BF16") || is_type(t, "F64");
-}
-
-static double *read_new(Diag *dx, const StFile *file, const StTensor *t)
-{
-    double *values = malloc((size_t)t->count * sizeof *values + 1);
-    if (!values) {
-        diag_fail(dx, "no memory for tensor %.*s", STR_ARG(t->name));
-    } else if (!st_read_f64(dx, file, t, values)) {
-        free(values);
-        values = NULL;
-    }
-    return values;
-}
-
 static bool is_equal(double x, double y) { return x == y || (isnan(x) && isnan(y)); }
 
 // Reports two tensors that should be one and differ; `why` says what makes them one.
 static bool check_equal(const Search *s, const StTensor *x, const StTensor *y, const char *why)
 {
     bool same_type = str_equal(x->dtype, y->dtype) && x->count == y->count;
-    if ((same_type && memcmp(x->data, y->data, (size_t)x->bytes) == 0) || !is_number(x) ||
-        !is_number(y)) {
+    if ((same_type && memcmp(x->data, y->data, (size_t)x->bytes) == 0) || !tensor_is_number(x) ||
+        !tensor_is_number(y)) {
         return true; // a type that is none is reported with the parameter
     }
     if (x->count != y->count) {
@@ -134,8 +96,8 @@ static bool check_equal(const Search *s, const StTensor *x, const StTensor *y, c
                    (long long)x->count, (long long)y->count);
         return false;
     }
-    double *a = read_new(s->dx, s->file, x);
-    double *b = a ? read_new(s->dx, s->file, y) : NULL;
+    double *a = tensor_read_new(s->dx, s->file, x);
+    double *b = a ? tensor_read_new(s->dx, s->file, y) : NULL;
     int64_t i = 0;
     while (b && i < x->count && is_equal(a[i], b[i])) {
         i++;
@@ -419,7 +381,7 @@ static bool same_shape(const Type *type, size_t rank, const int64_t *sizes)
 static const StTensor *other_type(const Found *found)
 {
     for (size_t i = 0; i < found->n; i++) {
-        if (!is_number(found->tensors[i])) {
+        if (!tensor_is_number(found->tensors[i])) {
             return found->tensors[i];
         }
     }
@@ -505,27 +467,76 @@ static size_t count_behind(const Search *s, Str prefix, bool is_models)
     return n;
 }
 
-// Says so if names differ by a prefix, which the first missing parameter shows.
-static bool note_prefix(const Search *s)
+// What the missing parameters' names differ by from the file's.
+typedef struct Prefix {
+    Str text;
+    bool is_models; // the model's names have it; else the file's
+    size_t n;       // how many differ so; 0: none
+} Prefix;
+
+// That which one missing parameter shows.
+static Prefix prefix_of(const Search *s, Str wanted)
 {
-    size_t first = 0;
-    while (first < s->n && !is_missing(s, s->params[first])) {
-        first++;
-    }
-    for (size_t i = 0; first < s->n && i < s->file->n; i++) {
-        Str wanted = s->params[first]->attr.name;
+    Prefix prefix = {0};
+    for (size_t i = 0; prefix.n == 0 && i < s->file->n; i++) {
         Str there = s->file->tensors[i].name;
         size_t theirs = prefix_length(there, wanted);
         size_t models = prefix_length(wanted, there);
         if (theirs > 0 || models > 0) {
-            Str prefix = {theirs > 0 ? there.ptr : wanted.ptr, theirs + models};
-            diag_note(s->dx, (Place){0}, "%zu of them are there %s `%.*s`",
-                      count_behind(s, prefix, models > 0), theirs > 0 ? "behind" : "without",
-                      STR_ARG(prefix));
-            return true;
+            prefix.text = (Str){theirs > 0 ? there.ptr : wanted.ptr, theirs + models};
+            prefix.is_models = models > 0;
+            prefix.n = count_behind(s, prefix.text, prefix.is_models);
         }
     }
-    return false;
+    return prefix;
+}
+
+// That of most of the missing parameters, of which the first few show it. One alone that is not the
+// first may be there by chance: every layer has a `bias`.
+static Prefix find_prefix(const Search *s)
+{
+    enum { MOST_TRIED = 16 };
+    Prefix best = {0};
+    size_t tried = 0;
+    for (size_t i = 0; i < s->n && tried < MOST_TRIED; i++) {
+        if (is_missing(s, s->params[i]) && ++tried > 0) {
+            Prefix prefix = prefix_of(s, s->params[i]->attr.name);
+            best = prefix.n > best.n && (tried == 1 || prefix.n > 1) ? prefix : best;
+        }
+    }
+    return best;
+}
+
+// A text as YAML has it: in quotes if it might be something else without them.
+static Str yaml_text(const Search *s, Str text)
+{
+    bool is_plain = true;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        bool is_inner = (c >= '0' && c <= '9') || c == '.' || c == '/' || c == '-';
+        is_plain = is_plain && (is_letter || (is_inner && i > 0));
+    }
+    Buf quoted = {.arena = s->arena};
+    buf_quoted(&quoted, text);
+    return is_plain ? text : buf_str(&quoted);
+}
+
+// Says how parameters are found whose names differ by that.
+static void note_prefix(const Search *s, const Prefix *prefix)
+{
+    Buf line = {.arena = s->arena};
+    if (prefix->is_models) {
+        buf_format(&line, "rules: [{to: \"%.*s<name..>\", from: \"<name..>\"}]",
+                   STR_ARG(prefix->text));
+    } else {
+        buf_format(&line, "strip: %.*s", STR_ARG(yaml_text(s, prefix->text)));
+    }
+    diag_note(s->dx, (Place){0},
+              "%zu of them are there %s `%.*s`: --map MAP.yaml reads them, a file with the line "
+              "`%.*s`",
+              prefix->n, prefix->is_models ? "without" : "behind", STR_ARG(prefix->text),
+              STR_ARG(buf_str(&line)));
 }
 
 // The names that no parameter uses, to suggest one of them: as many as can be compared in no time.
@@ -604,13 +615,13 @@ static void note_misfit(const Search *s, const Node *param, const Strs *names)
     t = t ? t : found->tensors[0];
     bool is_renamed = !str_equal(t->name, name);
     diag_note(s->dx, (Place){0}, "another %s: %.*s : %.*s, but %.*s is %.*s there",
-              is_number(t) ? "shape" : "type", STR_ARG(name), STR_ARG(want),
+              tensor_is_number(t) ? "shape" : "type", STR_ARG(name), STR_ARG(want),
               STR_ARG(is_renamed ? t->name : STR("it")), STR_ARG(tensor_text(s->arena, t)));
 }
 
 static bool check_all(const Search *s)
 {
-    enum { MOST_SUGGESTED = 8 };
+    enum { MOST_SUGGESTED = 8, MOST_LISTED = 20 };
     size_t nbad = 0;
     for (size_t i = 0; i < s->n; i++) {
         nbad += !is_good(s, s->params[i]);
@@ -622,14 +633,93 @@ static bool check_all(const Search *s)
                STR_ARG(s->file->path), nbad, s->n, s->n == 1 ? "" : "s");
     note_map(s);
     note_absent_part(s);
-    bool is_explained = note_prefix(s);
-    Strs names = is_explained || nbad > MOST_SUGGESTED ? (Strs){0} : unused_names(s);
-    for (size_t i = 0; i < s->n; i++) {
+    Prefix prefix = find_prefix(s);
+    Strs names = prefix.n > 0 || nbad > MOST_SUGGESTED ? (Strs){0} : unused_names(s);
+    size_t nlisted = 0;
+    for (size_t i = 0; i < s->n && nlisted < MOST_LISTED; i++) {
         if (!is_good(s, s->params[i])) {
             note_misfit(s, s->params[i], &names);
+            nlisted++;
         }
     }
+    if (nbad > MOST_LISTED) {
+        diag_note(s->dx, (Place){0}, "and %zu more", nbad - MOST_LISTED);
+    }
+    if (prefix.n > 0) {
+        note_prefix(s, &prefix); // last, where it is seen
+    }
     return false;
+}
+
+// ---- rules that do nothing ----
+
+// What a rule does for the model.
+typedef struct RuleUse {
+    bool fits; // a parameter
+    bool made; // its tensors are all there for one of them
+    size_t k;  // else the first that is not
+    Str absent;
+} RuleUse;
+
+static RuleUse try_rule(const Search *s, const MapRule *rule)
+{
+    Str names[MOST_PARTS];
+    RuleUse use = {0};
+    for (size_t i = 0; i < s->n && !use.made; i++) {
+        if (!fit_rule(s, rule, s->params[i]->attr.name, names)) {
+            continue;
+        }
+        size_t k = 0;
+        while (k < rule->nfrom && find_exact(s, names[k])) {
+            k++;
+        }
+        use.made = k == rule->nfrom;
+        if (!use.made && !use.fits) {
+            use.k = k;
+            use.absent = names[k];
+        }
+        use.fits = true;
+    }
+    return use;
+}
+
+static void note_rule(const Search *s, const MapRule *rule, const RuleUse *use, const Strs *names)
+{
+    if (!use->fits) {
+        diag_note(s->dx, rule->to.at, "this rule makes no parameter of the model");
+        return;
+    }
+    Str near = str_nearest(use->absent, names->items, names->n);
+    diag_note(s->dx, rule->from[use->k].at,
+              "this rule reads `%.*s`, which the file does not hold%s%.*s%s", STR_ARG(use->absent),
+              near.len > 0 ? "; did you mean `" : "", STR_ARG(near), near.len > 0 ? "`?" : "");
+}
+
+// Of a map that was written for this model: the shipped ones have rules for heads of every kind.
+static void note_rules(const Search *s)
+{
+    enum { MOST_LISTED = 20, MOST_SUGGESTED = 8 };
+    size_t n = 0;
+    Strs names = {0};
+    for (size_t i = 0; s->map && i < s->map->nrules; i++) {
+        const MapRule *rule = &s->map->rules[i];
+        if (rule->to.at.source && rule->to.at.source->is_std) {
+            return;
+        }
+        RuleUse use = try_rule(s, rule);
+        if (use.made) {
+            continue;
+        }
+        if (n++ == 0) {
+            names = unused_names(s);
+        }
+        if (n <= MOST_LISTED) {
+            note_rule(s, rule, &use, n <= MOST_SUGGESTED ? &names : &(Strs){0});
+        }
+    }
+    if (n > MOST_LISTED) {
+        diag_note(s->dx, (Place){0}, "and %zu more", n - MOST_LISTED);
+    }
 }
 
 // Reports the tensors that are neither used nor what another model has.
@@ -676,100 +766,7 @@ static void note_unused(const Search *s)
     }
 }
 
-// ---- reading ----
-
-static bool is_f64(const StTensor *t) { return is_type(t, "F64"); }
-
-// Rounds what only double precision holds; a value beyond it is a report.
-static bool narrow(Diag *dx, const StFile *file, const StTensor *t, float *out)
-{
-    double *values = read_new(dx, file, t);
-    bool ok = values != NULL;
-    for (int64_t i = 0; ok && i < t->count; i++) {
-        out[i] = (float)values[i];
-        if (isinf(out[i]) && !isinf(values[i])) {
-            diag_error(dx, (Place){0},
-                       "%.*s: element %lld of tensor %.*s is %.9g, which float32 "
-                       "cannot hold",
-                       STR_ARG(file->path), (long long)i, STR_ARG(t->name), values[i]);
-            ok = false;
-        }
-    }
-    free(values);
-    return ok;
-}
-
-// Elements of 4 bytes are read as floats, of 8 as doubles.
-static bool read_tensor(Diag *dx, const StFile *file, const StTensor *t, size_t bytes, void *out)
-{
-    if (bytes == sizeof(double)) {
-        return st_read_f64(dx, file, t, out);
-    }
-    return is_f64(t) ? narrow(dx, file, t, out) : st_read_f32(dx, file, t, out);
-}
-
-static bool read_arrays(Diag *dx, const Checkpoint *c, const Found *found, size_t bytes,
-                        Moving *arrays)
-{
-    for (size_t i = 0; i < found->n; i++) {
-        const StTensor *t = found->tensors[i];
-        arrays[i].shape.rank = t->rank;
-        if (t->rank > 0) {
-            memcpy(arrays[i].shape.sizes, t->shape, t->rank * sizeof *t->shape);
-        }
-        arrays[i].data = malloc((size_t)t->count * bytes + 1);
-        if (!arrays[i].data) {
-            diag_fail(dx, "no memory for tensor %.*s", STR_ARG(t->name));
-            return false;
-        }
-        if (!read_tensor(dx, c->file, t, bytes, arrays[i].data)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-// Reads the tensors and does the steps, which fit: that was tried.
-static bool read_by_rule(Diag *dx, const Checkpoint *c, const Found *found, size_t bytes, void *out)
-{
-    Moving arrays[MOST_PARTS] = {0};
-    Buf why = {.arena = c->found.arena};
-    size_t n = found->n;
-    bool ok = read_arrays(dx, c, found, bytes, arrays);
-    for (size_t i = 0; ok && i < found->rule->nsteps; i++) {
-        ok = step_apply(&found->rule->steps[i], arrays, &n, bytes, &why);
-        if (!ok) {
-            diag_fail(dx, "no memory for tensor %.*s", STR_ARG(found->tensors[0]->name));
-        }
-    }
-    if (ok && arrays[0].data) { // there is one, after all steps
-        memcpy(out, arrays[0].data, (size_t)shape_count(&arrays[0].shape) * bytes);
-    }
-    for (size_t i = 0; i < found->n; i++) {
-        free(arrays[i].data);
-    }
-    return ok;
-}
-
-static bool read_param(Diag *dx, const Checkpoint *c, const Node *param, size_t bytes, void *out)
-{
-    const Found *found = map_get(&c->found, param->attr.name);
-    if (!found) {
-        die("parameter %.*s was never looked for", STR_ARG(param->attr.name));
-    }
-    return found->rule ? read_by_rule(dx, c, found, bytes, out)
-                       : read_tensor(dx, c->file, found->tensors[0], bytes, out);
-}
-
-bool checkpoint_read_f32(Diag *dx, const Checkpoint *c, const Node *param, float *out)
-{
-    return read_param(dx, c, param, sizeof *out, out);
-}
-
-bool checkpoint_read_f64(Diag *dx, const Checkpoint *c, const Node *param, double *out)
-{
-    return read_param(dx, c, param, sizeof *out, out);
-}
+// ---- opening ----
 
 void checkpoint_close(Checkpoint *c) { st_close(c->file); }
 
@@ -803,6 +800,7 @@ Checkpoint *checkpoint_open(Arena *arena, Diag *dx, const char *path,
     }
     bool ok = find_all(&s);
     ok = check_all(&s) && ok;
+    note_rules(&s);
     if (!ok || (options->strict && !check_known(&s))) {
         checkpoint_close(c);
         return NULL;

@@ -19,9 +19,9 @@ typedef struct CheckpointOptions {
 } CheckpointOptions;
 
 // Finds every parameter, [n], in the file at `path`, or in those that an index, NAME.index.json,
-// names. NULL after a report: all that are missing or of another shape or type at once, each with
-// both shapes; names for one parameter whose values differ. What is not used, a prefix or a map
-// that was resolved is a note. The file stays mapped until checkpoint_close.
+// names. NULL after a report: up to 20 that are missing or of another shape or type at once, each
+// with both shapes; names for one parameter whose values differ. What is not used, a prefix or a
+// map that was resolved is a note. The file stays mapped until checkpoint_close.
 Checkpoint *checkpoint_open(Arena *arena, Diag *dx, const char *path,
                             const CheckpointOptions *options, Node *const *params, size_t n);
 void checkpoint_close(Checkpoint *checkpoint);

@@ -120,6 +120,24 @@ tensors w.safetensors a I64 6 0 b F32 6 0 c F32 3,2 0
 status 1 build tiny.slu --weights w.safetensors --map map.yaml
 says 'another type: out.layer.0.weight : f32[3, 2], but a is I64[6] there'
 
+# A rule that does nothing is shown, though all parameters are found.
+cat >map.yaml <<'END'
+rules:
+  - {to: out.layer.0.weight, from: w}
+  - {to: out.layers.0.bias, from: b}
+  - to: out.layer.0.bias
+    from: head.bais
+END
+good w F32 3,2 1,3,5,2,4,6 out.layer.0.bias F32 3 10,20,30 head.bias F32 3 0
+status 0 build tiny.slu --weights w.safetensors --map map.yaml
+says 'map.yaml:3:10: note: this rule makes no parameter of the model'
+says 'map.yaml:5:11: note: this rule reads `head.bais`, which the file does not hold; did you mean `head.bias`?'
+[ "$(grep -c 'this rule' ../stderr.txt)" -eq 2 ] || fail 'a rule that is used was named'
+tensors w.safetensors w F32 3,2 1,3,5,2,4,6 head.bias F32 3 0
+status 1 build tiny.slu --weights w.safetensors --map map.yaml
+says 'missing: out.layer.0.bias : f32[3]; the map reads it from head.bais'
+says 'map.yaml:5:11: note: this rule reads `head.bais`'
+
 # Wrong maps: all that is wrong at once, each at its place.
 cat >wrong.yaml <<'END'
 rules:

@@ -188,11 +188,36 @@ build 1
 says 'missing: cls.predictions.bias : f32[11]; there is cls.prediction.bias'
 checkpoint prefix=module.
 build 1
-says 'of them are there behind `module.`'
-checkpoint strip=bert. strip=embeddings.
+tail -n 1 ../stderr.txt | grep -qF '42 of them are there behind `module.`: --map MAP.yaml reads them' ||
+    fail 'the cure is not last'
+says 'a file with the line `strip: module.`'
+[ "$(grep -c 'missing:' ../stderr.txt)" -eq 20 ] || fail 'not 20 of all that is missing'
+says 'note: and 22 more'
+# The cure that was named is one, also where the first parameter is not there at all, and of a
+# prefix that is not plain in YAML.
+cure() {
+    sed -n 's/.*a file with the line `\(.*\)`$/\1/p' ../stderr.txt >cure.yaml
+    status 0 build $spec --seq 4 --weights w.safetensors --map cure.yaml -o m.so
+    equal
+}
+cure
+checkpoint 'prefix=- "a": #.'
+build 1
+cure
+checkpoint drop=$table prefix=module.
+build 1
+says '41 of them are there behind `module.`'
 spec=bert.slu:encoder
+checkpoint
+build 0
+mv m.so want.so
+checkpoint strip=embeddings. strip=encoder.
+build 1
+says 'of them are there without `en'
+checkpoint strip=embeddings.
 build 1
 says 'of them are there without `embeddings.`'
+cure
 
 # Doubles are rounded, if they can be.
 spec=bert.slu:encoder
