@@ -23,6 +23,9 @@ typedef struct Spec {
 bool spec_load(Arena *arena, Diag *dx, const char *spec, const FrontOptions *options, Spec *out);
 // The text alone of what is a .slu file, or a model folder. False after a report.
 bool spec_read(Arena *arena, Diag *dx, const char *spec, FrontFile *out);
+// The weights of a model folder: its index if it has them in several files, else that one file,
+// which may not be there.
+const char *spec_weights_in(Arena *arena, const char *folder);
 
 // ---- parameters (weights.c) ----
 

@@ -121,8 +121,7 @@ static bool load_ir(Arena *arena, Diag *dx, const char *path, Spec *out)
     return out->graph != NULL;
 }
 
-// The weights of a model folder, where it has them in one file or in several.
-static const char *weights_in(Arena *arena, const char *folder)
+const char *spec_weights_in(Arena *arena, const char *folder)
 {
     const char *one = str_cstr(arena, str_format(arena, "%s/model.safetensors", folder));
     const char *index = str_cstr(arena, str_format(arena, "%s.index.json", one));
@@ -138,6 +137,35 @@ static bool is_slu(Arena *arena, const char *spec, const char **path, Str *model
     return colon || str_ends(str_from(spec), STR(".slu"));
 }
 
+// False after a report of FILE.slu: with nothing behind the colon.
+static bool check_model(Diag *dx, const char *spec, const char *path, Str model)
+{
+    if (path != spec && model.len == 0) {
+        diag_error(dx, (Place){0}, "%s: the name of a model is missing behind the colon", spec);
+        return false;
+    }
+    return true;
+}
+
+// Reports what is no SPEC: `kinds` says what would be. A file of a model's folder that is there
+// stands for the folder.
+static void report_other(Diag *dx, const char *spec, const char *kinds)
+{
+    const char *slash = strrchr(spec, '/');
+    const char *name = slash ? slash + 1 : spec;
+    int folder = (int)(name - spec);
+    if (access(spec, F_OK) == 0 && strcmp(name, "config.json") == 0) {
+        diag_error(dx, (Place){0},
+                   "%s is the configuration in a model folder: give the folder, %.*s", spec,
+                   folder > 0 ? folder : 1, folder > 0 ? spec : ".");
+    } else if (str_ends(str_from(spec), STR(".safetensors"))) {
+        diag_error(dx, (Place){0},
+                   "%s holds weights, and no model: give the model, and --weights %s", spec, spec);
+    } else {
+        diag_error(dx, (Place){0}, "`%s` is neither %s", spec, kinds);
+    }
+}
+
 bool spec_load(Arena *arena, Diag *dx, const char *spec, const FrontOptions *options, Spec *out)
 {
     *out = (Spec){0};
@@ -146,24 +174,22 @@ bool spec_load(Arena *arena, Diag *dx, const char *spec, const FrontOptions *opt
     const char *path;
     FrontFile file;
     if (is_slu(arena, spec, &path, &model)) {
-        return read_source(arena, dx, path, &file) &&
+        return check_model(dx, spec, path, model) && read_source(arena, dx, path, &file) &&
                elaborate_text(arena, dx, &file, model, options, out);
     }
     if (str_ends(name, STR(".ir"))) {
         return load_ir(arena, dx, spec, out);
     }
     if (file_is_folder(spec)) {
-        out->weights = weights_in(arena, spec);
+        out->weights = spec_weights_in(arena, spec);
         return read_folder(arena, dx, spec, &file) &&
                elaborate_text(arena, dx, &file, (Str){0}, options, out);
     }
     if (front_is_layout(name)) {
         return load_layout(arena, dx, name, options, out);
     }
-    diag_error(dx, (Place){0},
-               "`%s` is neither a layout such as B6-6-6H768, nor a .slu or .ir file, nor a model "
-               "folder",
-               spec);
+    report_other(dx, spec,
+                 "a layout such as B6-6-6H768, nor a .slu or .ir file, nor a model folder");
     return false;
 }
 
@@ -172,11 +198,11 @@ bool spec_read(Arena *arena, Diag *dx, const char *spec, FrontFile *out)
     Str model;
     const char *path;
     if (is_slu(arena, spec, &path, &model)) {
-        return read_source(arena, dx, path, out);
+        return check_model(dx, spec, path, model) && read_source(arena, dx, path, out);
     }
     if (file_is_folder(spec)) {
         return read_folder(arena, dx, spec, out);
     }
-    diag_error(dx, (Place){0}, "%s is neither a .slu file nor a model folder", spec);
+    report_other(dx, spec, "a .slu file nor a model folder");
     return false;
 }

@@ -2,9 +2,11 @@
 #include "driver/compile.h"
 #include "driver/random.h"
 #include "io/checkpoint.h"
+#include "io/file.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct Weights {
     Checkpoint *file; // NULL: random
@@ -25,9 +27,31 @@ Node *const *weights_params(Arena *arena, const Graph *graph, size_t *n)
     return params.items;
 }
 
+// Says which file in the folder it is.
+static void report_folder(Arena *arena, Diag *dx, const char *path)
+{
+    Str folder = str_from(path);
+    while (folder.len > 1 && folder.ptr[folder.len - 1] == '/') {
+        folder.len--;
+    }
+    const char *file = spec_weights_in(arena, str_cstr(arena, folder));
+    if (access(file, F_OK) == 0) {
+        diag_error(dx, (Place){0}, "%s is a folder: give its file, --weights %s", path, file);
+    } else {
+        diag_error(dx, (Place){0},
+                   "%s is a folder, which holds no model.safetensors: give a file, --weights "
+                   "FILE.safetensors",
+                   path);
+    }
+}
+
 Weights *weights_open(Arena *arena, Diag *dx, const Graph *graph, const char *path,
                       const WeightsOptions *options)
 {
+    if (file_is_folder(path)) {
+        report_folder(arena, dx, path);
+        return NULL;
+    }
     CheckpointOptions how = {.strict = options->strict};
     how.map = options->map ? weight_map_read(arena, dx, options->map) : NULL;
     if (options->map && !how.map) {

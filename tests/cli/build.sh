@@ -66,6 +66,30 @@ status 3 build none.slu --seq 3 --random 1
 unchanged
 status 1 build none.txt --random 1
 unchanged
+# What stands for something else: what to give is said.
+status 1 build tiny.slu: --seq 3 --random 1
+says 'tiny.slu:: the name of a model is missing behind the colon'
+unchanged
+status 1 dump tiny.slu: --stage ast
+says 'the name of a model is missing behind the colon'
+mkdir ../hf
+echo '{}' >../hf/config.json
+status 1 build ../hf/config.json --random 1
+says 'give the folder, ../hf/'
+(cd ../hf && "$sluice" build config.json --random 1 2>../stderr.txt)
+says 'give the folder, .'
+status 1 build ../short.safetensors --random 1
+says 'give the model, and --weights ../short.safetensors'
+status 1 build tiny.slu --seq 3 --weights ../hf/
+says '../hf/ is a folder, which holds no model.safetensors'
+touch ../hf/model.safetensors.index.json
+status 1 build tiny.slu --seq 3 --weights ../hf/
+says 'give its file, --weights ../hf/model.safetensors.index.json'
+touch ../hf/model.safetensors
+status 1 run tiny.slu --reference --seq 3 --random-input 1 --weights ../hf
+says 'give its file, --weights ../hf/model.safetensors'
+rm -r ../hf
+unchanged
 status 1 build B2--2H64 --seq 3 --random 1
 unchanged
 status 3 build tiny.slu --seq 3 --random 1 -o none/tiny.so
