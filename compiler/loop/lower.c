@@ -74,8 +74,8 @@ bool region_fixed(Region *r, const Size *size, const char *what, int64_t *out)
         return true;
     }
     diag_error(r->lower->dx, r->node->at,
-               "%s is %.*s here, but must be fixed when compiling: give %.*s", what,
-               STR_ARG(size_text(r->arena, size)), STR_ARG(ir_flags(r->arena, size)));
+               "give %.*s: %s is %.*s here, but must be fixed when compiling",
+               STR_ARG(ir_flags(r->arena, size)), what, STR_ARG(size_text(r->arena, size)));
     return false;
 }
 

@@ -141,9 +141,9 @@ static Node *decompose_pool(Decompose *d, const Node *node, Node *x)
     if (!size_is_int(size_simplify(d->arena, size_sub(d->arena, count, full), d->b->graph->facts),
                      &npartial)) {
         diag_error(d->cx->dx, node->at,
-                   "whether the last window over %.*s members is whole is not known: fix it with "
-                   "%.*s",
-                   STR_ARG(size_text(d->arena, n)), STR_ARG(ir_flags(d->arena, n)));
+                   "give %.*s: while that is free, it is not known whether the last window over "
+                   "%.*s members is whole",
+                   STR_ARG(ir_flags(d->arena, n)), STR_ARG(size_text(d->arena, n)));
         d->failed = true;
         return x;
     }
