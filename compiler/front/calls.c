@@ -159,7 +159,8 @@ static bool fill_named(Call *c)
             Names names = {0};
             add_param_names(c->e, c->params, &names);
             elab_error(c->e, given->at, "%.*s: no argument `%.*s`%.*s", STR_ARG(c->f->name),
-                       STR_ARG(given->name), STR_ARG(name_hint(c->e->perm, given->name, &names)));
+                       STR_ARG(given->name),
+                       STR_ARG(name_list_hint(c->e->perm, given->name, &names)));
             ok = false;
         }
     }

@@ -29,8 +29,60 @@ static Value eval_let(Elab *e, const Expr *x, const Unit *unit, Let *let)
     return let->value;
 }
 
+// Whether the statement binds `name`, which is used at `at`, further on.
+static bool binds(const Stmt *stmt, Str name, Place at)
+{
+    Place end = stmt->kind == STMT_for     ? stmt->high->at
+                : stmt->kind == STMT_param ? stmt->type->at
+                                           : stmt->at;
+    if (end.end > at.begin)
+        return false;
+    bool is_found =
+        (stmt->kind == STMT_for || stmt->kind == STMT_param) && str_equal(stmt->name.text, name);
+    for (size_t i = 0; i < stmt->names.n; i++)
+        is_found = is_found || str_equal(stmt->names.items[i].text, name);
+    return is_found;
+}
+
+// The innermost `for`, else `if`, inside of which `name` is bound before `at`; NULL if none is.
+static const Stmt *bound_inside(const StmtList *body, Str name, Place at, const Stmt *around)
+{
+    for (size_t i = 0; i < body->n; i++) {
+        const Stmt *stmt = body->items[i];
+        if (stmt->at.source != at.source || stmt->at.begin >= at.begin)
+            break;
+        bool is_loop = stmt->kind == STMT_for;
+        if (binds(stmt, name, at) && (is_loop || around))
+            return is_loop ? stmt : around;
+        if (!is_loop && stmt->kind != STMT_if)
+            continue;
+        const Stmt *inner = is_loop || !around ? stmt : around;
+        const Stmt *found = bound_inside(&stmt->body, name, at, inner);
+        found = found ? found : bound_inside(&stmt->otherwise, name, at, inner);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+// Why a name that stands in the body is not known where it is used.
+static Str ended_hint(Elab *e, const Expr *x)
+{
+    const Item *item = e->frame ? e->frame->function->item : NULL;
+    const Stmt *around = item ? bound_inside(&item->body, x->name, x->at, NULL) : NULL;
+    if (!around)
+        return (Str){0};
+    return around->kind == STMT_for
+               ? str_format(e->perm, ": it ended with the `for` that binds it; bind `%.*s` before",
+                            STR_ARG(x->name))
+               : STR(": it is bound in a branch of an `if` that was not run");
+}
+
 static Value unknown_name(Elab *e, const Expr *x, const Scope *scope)
 {
+    Str ended = ended_hint(e, x);
+    if (ended.len)
+        return elab_error(e, x->at, "unknown name `%.*s`%.*s", STR_ARG(x->name), STR_ARG(ended));
     Names names = {0};
     for (size_t i = scope->base; i < e->bindings.n; i++)
         vec_push(e->perm, &names, e->bindings.items[i].name);

@@ -104,8 +104,11 @@ static bool find_family_model(const Job *job, const Program *program, ModelCall 
     if (family.item)
         found = program_find(program, family.unit, family.item->target.text);
     if (!found.item || found.item->kind != ITEM_model) {
-        diag_error(job->dx, at, "layout %.*s: no family `%c`", STR_ARG(layout->text),
-                   layout->family);
+        Names letters = {0};
+        program_families(program, &letters);
+        Str hint = name_list_hint(a, (Str){&layout->family, 1}, &letters);
+        diag_error(job->dx, at, "layout %.*s: no family `%c`%.*s", STR_ARG(layout->text),
+                   layout->family, STR_ARG(hint));
         return false;
     }
     Function *f = arena_new(a, Function, 1);

@@ -215,7 +215,7 @@ static void check_without(Elab *e, const ModelCall *call)
         if (!without->is_used)
             elab_error(e, without->at, "`%.*s` has no input `%.*s`%.*s",
                        STR_ARG(item_name(call->f)), STR_ARG(without->name),
-                       STR_ARG(name_hint(e->perm, without->name, &names)));
+                       STR_ARG(name_list_hint(e->perm, without->name, &names)));
     }
 }
 

@@ -700,7 +700,7 @@ static bool fill_given(OperationCall *c, const Args *args)
             Names names = {0};
             operation_params(e->perm, c->op, &names);
             elab_error(e, given->at, "%s: no argument `%.*s`%.*s", c->op->name,
-                       STR_ARG(given->name), STR_ARG(name_hint(e->perm, given->name, &names)));
+                       STR_ARG(given->name), STR_ARG(name_list_hint(e->perm, given->name, &names)));
             return false;
         }
         if (index >= n) {

@@ -151,6 +151,22 @@ Found program_find_family(const Program *program, char letter)
     return (Found){NULL, NULL};
 }
 
+static void add_families(const Program *program, const Unit *unit, Names *out)
+{
+    for (size_t i = 0; i < unit->families.n; i++) {
+        Str letter = unit->families.entries[i].key;
+        if (unit == program->main || !map_has(&program->main->families, letter))
+            vec_push(program->arena, out, letter);
+    }
+}
+
+void program_families(const Program *program, Names *out)
+{
+    add_families(program, program->main, out);
+    for (size_t i = 0; i < program->std.n; i++)
+        add_families(program, program->std.items[i], out);
+}
+
 Let *unit_let(const Unit *unit, Str name) { return map_get(&unit->lets, name); }
 
 static void add_names(const Program *program, const Unit *unit, Names *out)
@@ -181,4 +197,19 @@ void program_models(const Program *program, Names *out)
 Str name_hint(Arena *arena, Str name, const Names *names)
 {
     return str_hint(arena, name, names->items, names->n);
+}
+
+Str name_list_hint(Arena *arena, Str name, const Names *names)
+{
+    Str hint = name_hint(arena, name, names);
+    if (hint.len || names->n == 0)
+        return hint;
+    Buf buf = {.arena = arena};
+    for (size_t i = 0; i < names->n; i++)
+        buf_format(&buf, "%s`%.*s`",
+                   i               ? ", "
+                   : names->n == 1 ? "; there is "
+                                   : "; there are ",
+                   STR_ARG(names->items[i]));
+    return buf_str(&buf);
 }

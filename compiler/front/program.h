@@ -53,5 +53,8 @@ void program_names(const Program *program, const Unit *unit, Names *out);
 void program_models(const Program *program, Names *out);
 // "; did you mean `x`?", or nothing.
 Str name_hint(Arena *arena, Str name, const Names *names);
+// The same where the names are few: "; there are `x`, `y`" if none is near.
+Str name_list_hint(Arena *arena, Str name, const Names *names);
+void program_families(const Program *program, Names *out); // letters
 
 #endif

@@ -341,7 +341,8 @@ static Value shared_param(Elab *e, const Stmt *stmt, Str path, const Type *type,
     Value failed = value_error();
     if (!e->is_shared && !stmt->is_shared)
         elab_error(e, stmt->name.at,
-                   "parameter `%.*s` is reached twice; say `shared` if one tensor is meant",
+                   "parameter `%.*s` is reached twice: if two tensors are meant, give each call a "
+                   "name, `as NAME`, in a loop `as NAME[i]`; if one is, say `shared`",
                    STR_ARG(path));
     else if (!type_equal(&first->node->type, type))
         elab_error(e, stmt->name.at, "parameter `%.*s` is shared as %.*s and as %.*s",

@@ -181,7 +181,8 @@ static void test_names(void **state)
         {"model m { input x: f32[2] for i in 0 .. 2 { x = concat([x, x], 0) } output z = x }",
          "z: f32[8]\n"},
         {"model m { input x: f32[2] for i in 0 .. 2 { y = x } output z = y }",
-         "t.slu:1:64: error: unknown name `y`\n"},
+         "t.slu:1:64: error: unknown name `y`: it ended with the `for` that binds it; bind `y` "
+         "before\n"},
         {"model m { input x: f32[2] for i in 0 .. 2 { for i in 0 .. 1 { } x = x + i } output z = x "
          "}",
          "z: f32[2]\n"},
@@ -373,7 +374,8 @@ static void test_paths(void **state)
          "y * t }",
          "a.w "},
         {INNER "model m { input x: f32[2] output y = inner(inner(x)) }",
-         "t.slu:1:32: error: parameter `w` is reached twice; say `shared` if one tensor is meant\n"
+         "t.slu:1:32: error: parameter `w` is reached twice: if two tensors are meant, "
+         "give each call a name, `as NAME`, in a loop `as NAME[i]`; if one is, say `shared`\n"
          "t.slu:1:94: note: called here\nt.slu:1:100: note: first here\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -50,9 +50,8 @@ static void test_library_faults(void **state)
          "t.slu:1:40: error: inner dimensions differ: f32[b, 9, 8] @ f32[b, 9, 8]\n"
          "t.slu:3:14: note: called here\n"},
         {"model m = funnel(B2-2H8A2, pool: \"avg\")",
-         "t.slu:1:11: error: funnel: pool: `mode` must be \"mean\", \"max\" or \"min\", not "
-         "\"avg\"\n"
-         "std/core.slu:46:48: note: here\n"},
+         "t.slu:1:11: error: funnel: pool is mean, max or min, not avg\n"
+         "std/core.slu:50:11: note: checked here\n"},
         {"model m = bert(L2H54A4)",
          "t.slu:1:16: error: layout L2H54A4: width 54 does not divide into 4 heads; give another "
          "number of heads A, or the width of a head E\n"
@@ -66,9 +65,9 @@ static void test_library_faults(void **state)
          "t.slu:1:24: error: bert: nothing takes the argument `keep`: whoever has it is given "
          "another\n"},
         {"model m { input x: f32[3, 8] x = dense(x, 8) as a output y = dense(x, 8) as a }",
-         "t.slu:1:62: error: dense: parameter `a.weight` is reached twice; say `shared` if one "
-         "tensor "
-         "is meant\n"
+         "t.slu:1:62: error: dense: parameter `a.weight` is reached twice: if two tensors are "
+         "meant, give each call a name, `as NAME`, in a loop `as NAME[i]`; if one is, say "
+         "`shared`\n"
          "std/core.slu:6:11: note: here\nt.slu:1:34: note: first here\n"},
         {"model m { input x: f32[3, 8] x = dense(x, 8) as a output y = dense(x, 9) as a shared }",
          "t.slu:1:62: error: dense: parameter `a.weight` is shared as f32[8, 8] and as f32[9, 8]\n"
@@ -571,7 +570,8 @@ static void test_choice(void **state)
         "t.slu:first\n"
         "<command line>:1:7: error: no model `thrid`; did you mean `third`?\n"
         "<command line>:1:1: error: t.slu has no model\n"
-        "<command line>:1:1: error: layout Q2H8: no family `Q`\n"
+        "<command line>:1:1: error: layout Q2H8: no family `Q`; there are `L`, `B`, `G`, `M`, "
+        "`V`\n"
         "<command line>:1:4: error: layout B2--2H8: the number of layers is missing\n"
         "<command line>:1:1: error: bert: L2-2H8A2: of text layouts only Funnel's (B...) pool "
         "between "
@@ -756,8 +756,10 @@ static void test_settings(void **state)
         {"", "--n=7", NULL,
          "<command line>:1:1: error: `tiny` has no size `n`; it has `batch`, `seq`\n"},
         {"", "", "x", "<command line>:1:1: error: the input `x` has no default\n"},
-        {"", "", "mm", "<command line>:1:1: error: `tiny` has no input `mm`\n"},
-        {"", "", "nothing", "<command line>:1:1: error: `tiny` has no input `nothing`\n"},
+        {"", "", "mm",
+         "<command line>:1:1: error: `tiny` has no input `mm`; there are `x`, `m`\n"},
+        {"", "", "nothing",
+         "<command line>:1:1: error: `tiny` has no input `nothing`; there are `x`, `m`\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         FrontText t = front_text_open();

@@ -162,7 +162,7 @@ static void test_pool_by_three(void **state)
     (void)state;
     StdSize sizes[] = {{"seq", 10}};
     refuses("model m = funnel(B1-1H8A2, pool: 3)", sizes, 1,
-            "`mode` must be \"mean\", \"max\" or \"min\", not 3");
+            "pool_mode: `mode` must be text, not 3");
     refuses("model m = funnel(B1-1H8A2, mask_pool: \"min\")", sizes, 1,
             "mask_pool is any_real or all_real, not min");
 }
