@@ -756,8 +756,7 @@ static void test_settings(void **state)
         {"", "--n=7", NULL,
          "<command line>:1:1: error: `tiny` has no size `n`; it has `batch`, `seq`\n"},
         {"", "", "x", "<command line>:1:1: error: the input `x` has no default\n"},
-        {"", "", "mm",
-         "<command line>:1:1: error: `tiny` has no input `mm`; there are `x`, `m`\n"},
+        {"", "", "mm", "<command line>:1:1: error: `tiny` has no input `mm`; there are `x`, `m`\n"},
         {"", "", "nothing",
          "<command line>:1:1: error: `tiny` has no input `nothing`; there are `x`, `m`\n"},
     };
