@@ -23,7 +23,8 @@ status 1 build endless.ir --random 1
 status 3 build . --random 1
 status 1 build '' --random 1
 status 1 build /dev/null --random 1
-status 3 build none.slu: --random 1
+status 1 build none.slu: --random 1
+says 'the name of a model is missing behind the colon'
 status 3 build "$(printf 'a\nb.slu')" --random 1
 says 'a\nb.slu'
 status 2 build B2-2H64 --random 1 "$(printf -- '--se\033[31mq')"
@@ -79,9 +80,11 @@ done
 [ ! -e limited.so ] || fail 'a part of a file'
 
 # Weights that are no file of weights.
-for file in /dev/zero /dev/null .; do
+for file in /dev/zero /dev/null; do
     status 3 build n.ir --weights $file
 done
+status 1 build n.ir --weights .
+says '. is a folder, which holds no model.safetensors'
 status 1 build n.ir --weights n.ir
 printf '\200\0\0\0\0\0\0\0{' >cut.safetensors
 status 1 build n.ir --weights cut.safetensors
