@@ -394,9 +394,11 @@ static bool is_good(const Search *s, const Node *param)
     if (!found || found->misfit || other_type(found)) {
         return false;
     }
-    return found->rule
-               ? same_shape(&param->type, found->shape.rank, found->shape.sizes)
-               : same_shape(&param->type, found->tensors[0]->rank, found->tensors[0]->shape);
+    if (found->rule) {
+        return same_shape(&param->type, found->shape.rank, found->shape.sizes);
+    }
+    const StTensor *own = found->tensors[0];
+    return own && same_shape(&param->type, own->rank, own->shape);
 }
 
 static bool is_missing(const Search *s, const Node *param)
