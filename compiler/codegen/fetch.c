@@ -12,13 +12,6 @@ typedef struct Fetch {
     const Stmt *columns; // the vector loop in it
 } Fetch;
 
-static void fetch_line(Gen *g, LLVMValueRef ptr, bool is_stored)
-{
-    LLVMValueRef args[] = {ptr, LLVMConstInt(g->i32, is_stored, false),
-                           LLVMConstInt(g->i32, 3, false), LLVMConstInt(g->i32, 1, false)};
-    gen_call(g, "llvm.prefetch", &g->ptr, 1, args, 4); // into L1, data
-}
-
 // The rows of one access, if they are rows of a tensor.
 static void fetch_rows(const Fetch *f, const Access *access, bool is_stored)
 {
@@ -40,7 +33,7 @@ static void fetch_rows(const Fetch *f, const Access *access, bool is_stored)
         LLVMValueRef ptr = kernel_pointer(k, access);
         scope_here(k);
         for (int64_t at = 0; at < ncolumns * unit; at += LINE_BYTES) {
-            fetch_line(k->g, gen_offset_const(k->g, ptr, at), is_stored);
+            gen_prefetch(k->g, gen_offset_const(k->g, ptr, at), is_stored);
         }
     }
 }

@@ -68,9 +68,7 @@ static void emit_broadcast(LeafGen *l, LeafState *s, int64_t turn)
     }
     for (int64_t panel = 0; panel < leaf->panels; panel++) {
         int64_t at = 4 * ((turn + AHEAD) * leaf->b_k + panel * leaf->b_panel);
-        LLVMValueRef args[] = {gen_offset_const(g, s->b, at), LLVMConstInt(g->i32, 0, false),
-                               LLVMConstInt(g->i32, 3, false), LLVMConstInt(g->i32, 1, false)};
-        gen_call(g, "llvm.prefetch", &g->ptr, 1, args, 4); // to read, into L1, data
+        gen_prefetch(g, gen_offset_const(g, s->b, at), false);
     }
     for (unsigned row = 0; row < leaf->rows; row++) {
         int64_t at = 4 * (row * leaf->a_row + turn * leaf->a_k);

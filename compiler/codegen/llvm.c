@@ -227,6 +227,14 @@ LLVMValueRef gen_call(Gen *g, const char *intrinsic, LLVMTypeRef *types, unsigne
     return LLVMBuildCall2(g->builder, LLVMGlobalGetValueType(fn), fn, args, nargs, "");
 }
 
+void gen_prefetch(Gen *g, LLVMValueRef ptr, bool is_stored)
+{
+    enum { INTO_L1 = 3, DATA = 1 };
+    LLVMValueRef args[] = {ptr, LLVMConstInt(g->i32, is_stored, false),
+                           LLVMConstInt(g->i32, INTO_L1, false), LLVMConstInt(g->i32, DATA, false)};
+    gen_call(g, "llvm.prefetch", &g->ptr, 1, args, 4);
+}
+
 LLVMValueRef gen_offset(Gen *g, LLVMValueRef ptr, LLVMValueRef bytes)
 {
     return LLVMBuildGEP2(g->builder, g->i8, ptr, &bytes, 1, "");

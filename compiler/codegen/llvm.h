@@ -68,6 +68,8 @@ LLVMValueRef gen_call(Gen *g, const char *intrinsic, LLVMTypeRef *types, unsigne
                       LLVMValueRef *args, unsigned nargs);
 // ptr + i64; may leave the buffer: of masked vectors and of what is fetched ahead, it does.
 LLVMValueRef gen_offset(Gen *g, LLVMValueRef ptr, LLVMValueRef bytes);
+// Asks for the line at `ptr`, which need not be there, into L1.
+void gen_prefetch(Gen *g, LLVMValueRef ptr, bool is_stored);
 LLVMValueRef gen_offset_const(Gen *g, LLVMValueRef ptr, int64_t bytes);
 LLVMValueRef gen_load(Gen *g, LLVMTypeRef type, LLVMValueRef ptr, unsigned align);
 // `mask` NULL: all lanes. Lanes that are left out are 0, their memory is not touched.

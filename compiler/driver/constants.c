@@ -3,6 +3,7 @@
 // goes in float32, straight; the rest goes through the evaluator, in double.
 #define _GNU_SOURCE // O_TMPFILE
 
+#include "base/ints.h"
 #include "driver/compile.h"
 #include "ir/eval.h"
 #include "loop/target.h"
@@ -128,7 +129,7 @@ static void move_blocks(const float *from, const Strided *s, bool packed, float 
     }
     int64_t last = inner ? s->shape[s->rank - 1] : 1;
     int64_t step = inner ? s->strides[s->rank - 1] : 1;
-    int64_t panels = (last + TILE_COLS - 1) / TILE_COLS;
+    int64_t panels = int_ceil_div(last, TILE_COLS);
     int64_t block = packed ? panels * s->shape[s->rank - 2] * TILE_COLS : last;
     for (int64_t b = 0; b < nblocks; b++) {
         int64_t at = s->offset;

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define MOST_SOURCE ((size_t)64 << 20) // bytes of a .slu or .ir file
@@ -30,11 +29,10 @@ static bool read_source(Arena *arena, Diag *dx, const char *path, FrontFile *out
 // Empty: there is no such file.
 static Str why_unread(Arena *arena, const char *path)
 {
-    struct stat about;
-    if (stat(path, &about) != 0) {
+    if (access(path, F_OK) != 0) {
         return (Str){0};
     }
-    if (S_ISDIR(about.st_mode)) {
+    if (file_is_folder(path)) {
         return STR("it is a directory");
     }
     if (access(path, R_OK) != 0) {
@@ -123,7 +121,11 @@ static bool load_ir(Arena *arena, Diag *dx, const char *path, Spec *out)
 
 const char *spec_weights_in(Arena *arena, const char *folder)
 {
-    const char *one = str_cstr(arena, str_format(arena, "%s/model.safetensors", folder));
+    Str bare = str_from(folder);
+    while (bare.len > 1 && bare.ptr[bare.len - 1] == '/') {
+        bare.len--;
+    }
+    const char *one = str_cstr(arena, str_format(arena, "%.*s/model.safetensors", STR_ARG(bare)));
     const char *index = str_cstr(arena, str_format(arena, "%s.index.json", one));
     return access(one, F_OK) != 0 && access(index, F_OK) == 0 ? index : one;
 }

@@ -30,11 +30,7 @@ Node *const *weights_params(Arena *arena, const Graph *graph, size_t *n)
 // Says which file in the folder it is.
 static void report_folder(Arena *arena, Diag *dx, const char *path)
 {
-    Str folder = str_from(path);
-    while (folder.len > 1 && folder.ptr[folder.len - 1] == '/') {
-        folder.len--;
-    }
-    const char *file = spec_weights_in(arena, str_cstr(arena, folder));
+    const char *file = spec_weights_in(arena, path);
     if (access(file, F_OK) == 0) {
         diag_error(dx, (Place){0}, "%s is a folder: give its file, --weights %s", path, file);
     } else {

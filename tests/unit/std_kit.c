@@ -155,3 +155,37 @@ void std_expect(const StdRun *run, const char *name, const double *want, int64_t
         }
     }
 }
+
+double *std_dense(StdRun *run, const double *x, int rows, int in, int out, const double *w,
+                  const double *b)
+{
+    double *y = arena_new(run->arena, double, (size_t)(rows * out));
+    for (int r = 0; r < rows; r++) {
+        for (int i = 0; i < out; i++) {
+            y[r * out + i] = b ? b[i] : 0;
+            for (int k = 0; k < in; k++) {
+                y[r * out + i] += x[r * in + k] * w[i * in + k];
+            }
+        }
+    }
+    return y;
+}
+
+double *std_layer_norm(StdRun *run, const double *x, int rows, int n, double eps, const double *w,
+                       const double *b)
+{
+    double *y = arena_new(run->arena, double, (size_t)(rows * n));
+    for (int r = 0; r < rows; r++) {
+        double mean = 0, variance = 0;
+        for (int k = 0; k < n; k++) {
+            mean += x[r * n + k] / n;
+        }
+        for (int k = 0; k < n; k++) {
+            variance += (x[r * n + k] - mean) * (x[r * n + k] - mean) / n;
+        }
+        for (int k = 0; k < n; k++) {
+            y[r * n + k] = (x[r * n + k] - mean) / sqrt(variance + eps) * w[k] + b[k];
+        }
+    }
+    return y;
+}

@@ -45,6 +45,14 @@ const double *std_output(const StdRun *run, const char *name, int64_t n);
 // Each within 1e-9 · (1 + |want|).
 void std_expect(const StdRun *run, const char *name, const double *want, int64_t n);
 
+// y [rows, out] = x [rows, in] times w [out, in], and b [out] if it is not NULL; in the run's
+// arena.
+double *std_dense(StdRun *run, const double *x, int rows, int in, int out, const double *w,
+                  const double *b);
+// The layer norm of each row of x [rows, n], in the run's arena.
+double *std_layer_norm(StdRun *run, const double *x, int rows, int n, double eps, const double *w,
+                       const double *b);
+
 // Element k of what is made up for a name: in [-1, 1], as good as random.
 double std_made_up(const char *name, int64_t k);
 

@@ -100,35 +100,15 @@ static double *dense(Oracle *o, const double *x, int rows, int in, int out, cons
 {
     const double *w = param(o, out * in, "%s%s.weight", prefix, name);
     const double *b = bias ? param(o, out, "%s%s.bias", prefix, name) : NULL;
-    double *y = room(o, rows * out);
-    for (int r = 0; r < rows; r++) {
-        for (int i = 0; i < out; i++) {
-            y[r * out + i] = b ? b[i] : 0;
-            for (int k = 0; k < in; k++) {
-                y[r * out + i] += x[r * in + k] * w[i * in + k];
-            }
-        }
-    }
-    return y;
+    return std_dense(o->run, x, rows, in, out, w, b);
 }
 
 static void norm_rows(Oracle *o, double *x, int rows, int n, const char *prefix, const char *name)
 {
     const double *w = param(o, n, "%s%s.weight", prefix, name);
     const double *b = param(o, n, "%s%s.bias", prefix, name);
-    for (int r = 0; r < rows; r++) {
-        double mean = 0, variance = 0;
-        for (int k = 0; k < n; k++) {
-            mean += x[r * n + k] / n;
-        }
-        for (int k = 0; k < n; k++) {
-            variance += (x[r * n + k] - mean) * (x[r * n + k] - mean) / n;
-        }
-        for (int k = 0; k < n; k++) {
-            double y = (x[r * n + k] - mean) / sqrt(variance + o->config.eps);
-            x[r * n + k] = y * w[k] + b[k];
-        }
-    }
+    const double *y = std_layer_norm(o->run, x, rows, n, o->config.eps, w, b);
+    memcpy(x, y, (size_t)(rows * n) * sizeof *x);
 }
 
 static void layer_norm(Oracle *o, double *x, int rows, const char *prefix, const char *name)

@@ -52,14 +52,7 @@ static double *dense(Oracle *o, const double *x, int rows, int in, int out, cons
 {
     const double *w = param(o, out * in, timm, lucid, ".weight");
     const double *b = bias ? param(o, out, timm, lucid, ".bias") : NULL;
-    double *y = room(o, rows * out);
-    for (int i = 0; i < rows * out; i++) {
-        y[i] = b ? b[i % out] : 0;
-        for (int k = 0; k < in; k++) {
-            y[i] += x[i / out * in + k] * w[i % out * in + k];
-        }
-    }
-    return y;
+    return std_dense(o->run, x, rows, in, out, w, b);
 }
 
 static double *layer_norm(Oracle *o, const double *x, int rows, int n, double eps, const char *timm,
@@ -67,20 +60,7 @@ static double *layer_norm(Oracle *o, const double *x, int rows, int n, double ep
 {
     const double *w = param(o, n, timm, lucid, ".weight");
     const double *b = param(o, n, timm, lucid, ".bias");
-    double *y = room(o, rows * n);
-    for (int r = 0; r < rows; r++) {
-        double mean = 0, variance = 0;
-        for (int k = 0; k < n; k++) {
-            mean += x[r * n + k] / n;
-        }
-        for (int k = 0; k < n; k++) {
-            variance += (x[r * n + k] - mean) * (x[r * n + k] - mean) / n;
-        }
-        for (int k = 0; k < n; k++) {
-            y[r * n + k] = (x[r * n + k] - mean) / sqrt(variance + eps) * w[k] + b[k];
-        }
-    }
-    return y;
+    return std_layer_norm(o->run, x, rows, n, eps, w, b);
 }
 
 static double activation(const Layer *l, double x)
